@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Sets up everything that a command needs, with only Python's standard library, and skips steps that are done.
 
 A step's stamp lies in the folder that the step makes and goes with it. It names what the step was made from: the state
@@ -6,6 +7,11 @@ runs again, so a second start costs a few stat calls.
 """
 
 from __future__ import annotations
+
+import this_computer
+
+if __name__ == "__main__":
+    this_computer.end_if_unable()  # before an old Python, or one without fcntl, loads more
 
 import fcntl
 import hashlib
@@ -25,14 +31,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import this_computer
 from environment import VENV, VENV_PYTHON, environment_works, fill_environment, package_paths, packages_folder
 from loader_build import LOADER, TESTS, build_loader, cmake_build, engines, note_failures
 from logged_commands import SetupError, end_running, logged, say
 from memory import jobs_at_once
 from opjoule.cli.command import Needs
 from plain_folder import ROOT
-from system_packages import install_named, install_sections, names, needs_none
+from system_packages import are_of_system, install_named, install_sections, names, skips_packages
 from toolchain import AVR_COMPILERS, COMPILERS, file_state, made_with, package_versions, replace_text
 
 BUILD = ROOT / "build"
@@ -176,8 +181,8 @@ def _study_packages_step(wanted: tuple[str, ...]) -> Step:
 
 
 def are_installed(wanted: Iterable[str]) -> bool:
-    """Whether all of these packages are installed, or this computer needs none of them."""
-    return needs_none(wanted) or all(package_versions(wanted).values())
+    """Whether all of these packages are installed, the system has them without packages, or the user says so."""
+    return skips_packages() or all(package_versions(wanted).values()) or are_of_system(wanted)
 
 
 def _environment_step(pins: str) -> Step:
@@ -283,12 +288,19 @@ def set_up(needs: Needs) -> None:
     """
     if not _todo(needs):
         return
-    if reason := this_computer.unusable(ROOT):
+    if reason := _obstacle(needs):
         raise SetupError(reason)
     STAMPS.mkdir(parents=True, exist_ok=True)
     with _alone():
         if todo := _todo(needs):  # another set-up may have done it meanwhile
             _check_engines(_run(todo), needs)
+
+
+def _obstacle(needs: Needs) -> str:
+    """Why this computer or the clone's folder does not allow this set-up, in one line; empty if it does."""
+    wanted = [*names(*needs.sections), *needs.packages]
+    foreign = "" if skips_packages() or are_of_system(wanted) else this_computer.without_packages()
+    return foreign or this_computer.unusable(ROOT)
 
 
 def _check_engines(failed: Failures, needs: Needs) -> None:

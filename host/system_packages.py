@@ -14,8 +14,6 @@ from plain_folder import ROOT
 
 LOCK_LIMIT_S = 600
 """How long to wait for another apt, such as the daily update of a computer that has just been started."""
-ELSEWHERE = frozenset({"python3-venv", "openssh-client"})
-"""Packages that other systems need not install: venv is a part of Python there, and a board's connection names ssh."""
 
 
 def names(*sections: str) -> list[str]:
@@ -38,10 +36,9 @@ def _listed() -> Iterator[tuple[str, str]]:
             yield section, name
 
 
-def needs_none(wanted: Iterable[str]) -> bool:
-    """Whether this computer needs none of these packages: it is not a Debian, or its user has installed them."""
-    skips = os.environ.get("OPJOULE_SKIP_PACKAGES") == "1"
-    return skips or (ELSEWHERE.issuperset(wanted) and bool(this_computer.without_packages()))
+def skips_packages() -> bool:
+    """Whether the user has installed the packages by other means."""
+    return os.environ.get("OPJOULE_SKIP_PACKAGES") == "1"
 
 
 def not_installed(wanted: Iterable[str]) -> list[str]:
@@ -86,14 +83,18 @@ def install_sections(required: Sequence[str], optional: Sequence[str], log: Path
     return failed
 
 
-def install_named(wanted: Sequence[str], log: Path) -> None:
-    """Installs those of the named packages that are missing.
+def are_of_system(wanted: Iterable[str]) -> bool:
+    """True on a system that has these without Debian's packages: venv is in its Python, and ssh is for boards alone."""
+    return bool(this_computer.without_packages()) and set(wanted) <= set(names("host"))
 
-    Raises: SetupError: as install_sections().
-    """
-    if needs_none(wanted):
+
+def install_named(wanted: Sequence[str], log: Path) -> None:
+    """Installs those of the named packages that are missing. Raises: SetupError: as install_sections()."""
+    if skips_packages():
         return
     if reason := this_computer.without_packages():
+        if are_of_system(wanted):
+            return
         raise SetupError(reason)
     missing = not_installed(wanted)
     if not missing:

@@ -12,6 +12,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from plain_folder import ROOT
@@ -67,7 +68,7 @@ def package_versions(names: Iterable[str]) -> dict[str, str]:
     dpkg is asked once after each change of its status file, because a start must cost milliseconds.
     """
     status = file_state(DPKG_STATUS)
-    if not status:
+    if not status or not shutil.which("dpkg-query"):
         return dict.fromkeys(names, "")
     names = list(names)
     try:
@@ -76,8 +77,9 @@ def package_versions(names: Iterable[str]) -> dict[str, str]:
         kept = {}
     if kept.get("status") != status or not set(names) <= kept["versions"].keys():
         kept = {"status": status, "versions": installed_versions({*names, *all_names()})}
-        KEPT_VERSIONS.parent.mkdir(parents=True, exist_ok=True)
-        replace_text(KEPT_VERSIONS, json.dumps(kept))
+        with suppress(OSError):  # in a clone that cannot be written it is asked each time
+            KEPT_VERSIONS.parent.mkdir(parents=True, exist_ok=True)
+            replace_text(KEPT_VERSIONS, json.dumps(kept))
     return {name: kept["versions"][name] for name in names}
 
 

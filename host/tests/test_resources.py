@@ -35,8 +35,7 @@ def in_own_process(script: str) -> list[int]:
 
 def test_an_array_uses_the_memory_of_one_that_was_freed():
     usual, within = in_own_process(
-        "new_pages(); usual = new_pages()\n"
-        "with analysis_resources(): new_pages(); print(usual, new_pages())"
+        "new_pages(); usual = new_pages()\nwith analysis_resources(): new_pages(); print(usual, new_pages())"
     )
     assert within < usual / 10
 
