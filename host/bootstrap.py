@@ -304,13 +304,14 @@ def _obstacle(needs: Needs) -> str:
 
 
 def _check_engines(failed: Failures, needs: Needs) -> None:
-    """Says and stores which engines are left out and why.
+    """Says and stores which engines are left out and why: needed ones, and those of an earlier command.
 
     Raises: SetupError: no needed engine is left, or the tests lack one.
     """
-    note_failures(needs.engines, failed)
+    note_failures(needs.engines | failed.keys(), failed)
     lines = [f"{engine} is left out: {why}" for engine, why in failed.items()]
-    if failed and (needs.test or needs.engines <= failed.keys()):
+    missing = needs.engines & failed.keys()
+    if missing and (needs.test or missing == needs.engines):
         raise SetupError("\n".join(lines))
     for line in lines:
         say(f"  NOTE: {line}")

@@ -9,6 +9,7 @@ import argparse
 import codecs
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -28,7 +29,9 @@ from bootstrap import BUILD, ROOT
 VENV = ROOT / ".venv" / "bin"
 BOARD_BUILDS = str(ROOT / "loader-cpp/board-builds")
 VIRTUAL_BOARD = (f"{VENV}/python", "-m", "opjoule.cli.start", "virtual-board", "build")
+AS_ROOT = ("sudo", "--preserve-env") if os.geteuid() != 0 and shutil.which("sudo") else ()
 LAST_LINES, LAST_LETTERS = 40, 20_000
+SHELL_SCRIPTS = ("test", ".ci/run", "firmware/sim/rig-sim", "host/enter_root.sh")
 AT_ONCE = 2
 """Parts that run side by side: one of them always waits for a download, a linker or its only test process."""
 WITHOUT_THOROUGH = "not thorough"
@@ -47,6 +50,7 @@ class Part:
     `again`: what runs when the last command failed. Only measurements of real engines in real time may fail where
     others take the processors; one that passes by itself is reported as unsteady.
     `alone`: it measures in real time, so it begins when all other parts have ended.
+    `on_demand`: it runs with --all or by its name, and sets up by itself what it needs.
     """
 
     name: str
@@ -54,6 +58,7 @@ class Part:
     commands: tuple[tuple[str, ...], ...]
     again: tuple[str, ...] = ()
     alone: bool = False
+    on_demand: bool = False
 
 
 @dataclass(frozen=True)
@@ -120,7 +125,7 @@ def parts(everything: bool = False) -> list[Part]:
                 (f"{VENV}/lint-imports",),
                 (f"{VENV}/codespell",),
                 (f"{VENV}/clang-format", "--dry-run", "--Werror", *cpp_sources()),
-                ("shellcheck", "-S", "warning", "test", ".ci/run", "firmware/sim/rig-sim", *board_scripts()),
+                ("shellcheck", "-S", "warning", *SHELL_SCRIPTS, *board_scripts()),
                 # pytest stores the modules it has rewritten: else each of the four processes below rewrites all of them
                 host_tests("--collect-only", "-q", "--no-summary"),
             ),
@@ -164,6 +169,13 @@ def parts(everything: bool = False) -> list[Part]:
             again=host_tests(
                 *("-n", "0", "--last-failed", "--last-failed-no-failures", "none", "-x", "--again", *tests),
             ),
+        ),
+        Part(
+            "fresh",
+            "README's commands in fresh Debian roots, as a new user runs them; only with --all or by name (hours)",
+            ((*AS_ROOT, sys.executable, "host/fresh_roots.py"),),
+            alone=True,
+            on_demand=True,
         ),
     ]
 
@@ -307,6 +319,11 @@ def end_running() -> None:
             os.killpg(running.pid, signal.SIGINT)
 
 
+def is_chosen(part: Part, named: list[str], everything: bool) -> bool:
+    """Whether a part runs. `named`: the parts of the command line; empty: all but those on demand."""
+    return part.name in named if named else everything or not part.on_demand
+
+
 def main() -> int:
     """Exit status 0 only when every part passed."""
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else hundreds of processes compile every module anew
@@ -326,8 +343,8 @@ def main() -> int:
     parser.add_argument(
         "--all",
         action="store_true",
-        help="an hour more: C++ under sanitizers, builds for every board, a virtual board, benchmarks and validations "
-        "of the documentation, and tests marked `thorough`",
+        help="hours more: C++ under sanitizers, builds for every board, a virtual board, benchmarks and validations "
+        "of the documentation, tests marked `thorough`, and fresh roots",
     )
     options = parser.parse_args()
     if options.quick and (options.part or options.all):
@@ -336,14 +353,14 @@ def main() -> int:
         parser.error(
             f"unknown part {', '.join(sorted(unknown))}; the parts are {', '.join(p.name for p in known)}"
         )
+    chosen = [part for part in parts(options.all) if is_chosen(part, options.part, options.all)]
     try:
-        bootstrap.set_up(
-            bootstrap.Needs(loader=True, engines=frozenset(bootstrap.engines()), simulate=True, test=True)
-        )
+        if options.quick or not all(part.on_demand for part in chosen):
+            engines = frozenset(bootstrap.engines())
+            bootstrap.set_up(bootstrap.Needs(loader=True, engines=engines, simulate=True, test=True))
     except bootstrap.SetupError as error:
         print(f"./test: {error}", file=sys.stderr)
         return 1
-    chosen = [part for part in parts(options.all) if not options.part or part.name in options.part]
     outcomes = run_parts(quick_parts() if options.quick else chosen)
     failed = [name for name, outcome in outcomes.items() if not outcome.passed]
     unsteady = [name for name, outcome in outcomes.items() if outcome.passed and outcome.failure]

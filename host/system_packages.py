@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import this_computer
@@ -16,28 +16,24 @@ LOCK_LIMIT_S = 600
 """How long to wait for another apt, such as the daily update of a computer that has just been started."""
 
 
-def packages(*sections: str) -> list[tuple[str, str]]:
-    """(name, reason) of every Debian package in these sections of host/packages.txt, each once."""
-    with_reasons: dict[str, str] = {}
-    current = ""
+def names(*sections: str) -> list[str]:
+    """Names of the Debian packages in these sections of host/packages.txt, each once."""
+    return list(dict.fromkeys(name for section, name in _listed() if section in sections))
+
+
+def all_names() -> list[str]:
+    """Names of all Debian packages in host/packages.txt, each once."""
+    return list(dict.fromkeys(name for _, name in _listed()))
+
+
+def _listed() -> Iterator[tuple[str, str]]:
+    """Section and name of each package in host/packages.txt."""
+    section = ""
     for line in (ROOT / "host" / "packages.txt").read_text().splitlines():
         if line.startswith("["):
-            current = line.strip("[] ")
-        elif current in sections and line.strip() and not line.startswith("#"):
-            name, _, reason = line.partition("#")
-            with_reasons.setdefault(name.strip(), reason.strip())
-    return list(with_reasons.items())
-
-
-def names(*sections: str) -> list[str]:
-    """Names of every Debian package in these sections."""
-    return [name for name, _ in packages(*sections)]
-
-
-def all_packages() -> list[str]:
-    """Names of every Debian package in host/packages.txt."""
-    lines = (ROOT / "host" / "packages.txt").read_text().splitlines()
-    return sorted({line.partition("#")[0].strip() for line in lines if line[:1] not in ("[", "#")} - {""})
+            section = line.strip("[] ")
+        elif name := line.partition("#")[0].strip():
+            yield section, name
 
 
 def skips_packages() -> bool:

@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from plain_folder import ROOT
-from system_packages import all_packages
+from system_packages import all_names
 
 DPKG_STATUS = Path("/var/lib/dpkg/status")
 KEPT_VERSIONS = ROOT / "build" / "setup" / "package-versions.json"
@@ -76,7 +76,7 @@ def package_versions(names: Iterable[str]) -> dict[str, str]:
     except (OSError, ValueError):
         kept = {}
     if kept.get("status") != status or not set(names) <= kept["versions"].keys():
-        kept = {"status": status, "versions": installed_versions({*names, *all_packages()})}
+        kept = {"status": status, "versions": installed_versions({*names, *all_names()})}
         with suppress(OSError):  # in a clone that cannot be written it is asked each time
             KEPT_VERSIONS.parent.mkdir(parents=True, exist_ok=True)
             replace_text(KEPT_VERSIONS, json.dumps(kept))

@@ -14,6 +14,7 @@ set(CMAKE_LIBRARY_ARCHITECTURE ${OPJOULE_TRIPLE})
 set(headers "${OPJOULE_SYSROOT}/usr/include")
 set(includes "-isystem \"${headers}\" -isystem \"${headers}/${OPJOULE_TRIPLE}\" -isysroot \"${OPJOULE_SYSROOT}\"")
 if(OPJOULE_C_LIBRARY)
+  string(APPEND includes " -fno-canonical-system-headers")  # lists of headers name the folder's links
   string(APPEND includes " -idirafter \"${OPJOULE_C_LIBRARY}/${OPJOULE_TRIPLE}\" -idirafter \"${OPJOULE_C_LIBRARY}\"")
 endif()
 set(CMAKE_C_FLAGS_INIT "${includes} -D_FILE_OFFSET_BITS=64")

@@ -7,6 +7,7 @@
 
 #include "board/clock.h"
 #include "tests/loader_process.h"
+#include "tests/on_disk.h"
 
 namespace opjoule {
 namespace {
@@ -83,7 +84,7 @@ bool held(int pid) {
 }  // namespace
 
 TEST_CASE("a command on the medium keeps its process and gives its exit code") {
-  const Folder folder;
+  const Folder folder{on_disk()};
   ServingMedium serving(folder, medium("1e9", "0"));
   CHECK(serving.first.at("medium_sim").is_string());
   CHECK(OnMedium(folder, "exit 7").exit_code() == 7);
@@ -91,7 +92,7 @@ TEST_CASE("a command on the medium keeps its process and gives its exit code") {
 }
 
 TEST_CASE("a sync puts the file's bytes on the medium and flushes it") {
-  const Folder folder;
+  const Folder folder{on_disk()};
   ServingMedium serving(folder, medium("1e8", "0.001"));
   if (!serving.first.at("slows")) return;
   OnMedium command(folder, "exec dd if=/dev/zero bs=65536 count=16 conv=fsync of=" + folder / "a");
@@ -102,7 +103,7 @@ TEST_CASE("a sync puts the file's bytes on the medium and flushes it") {
 }
 
 TEST_CASE("a small write into a large cached file is no more on the medium than was written") {
-  const Folder folder;
+  const Folder folder{on_disk()};
   ServingMedium serving(folder, medium("1e9", "0"));
   const std::string file = folder / "large";
   OnMedium shell(folder,
@@ -120,7 +121,7 @@ TEST_CASE("a small write into a large cached file is no more on the medium than 
 }
 
 TEST_CASE("each write of a file opened with O_DSYNC is on the medium before the next") {
-  const Folder folder;
+  const Folder folder{on_disk()};
   ServingMedium serving(folder, medium("1e8", "0.001"));
   if (!serving.first.at("slows")) return;
   const std::string file = folder / "a";
@@ -135,7 +136,7 @@ TEST_CASE("each write of a file opened with O_DSYNC is on the medium before the 
 }
 
 TEST_CASE("a file opened with O_DSYNC that dd moves to the standard output is synced") {
-  const Folder folder;
+  const Folder folder{on_disk()};
   ServingMedium serving(folder, medium("1e8", "0.001"));
   if (!serving.first.at("slows")) return;
   OnMedium command(folder, "exec dd if=/dev/zero bs=4096 count=5 oflag=dsync of=" + folder / "a");
@@ -146,7 +147,7 @@ TEST_CASE("a file opened with O_DSYNC that dd moves to the standard output is sy
 }
 
 TEST_CASE("a file opened by openat2 with O_DSYNC is synced") {
-  const Folder folder;
+  const Folder folder{on_disk()};
   ServingMedium serving(folder, medium("1e8", "0.001"));
   if (!serving.first.at("slows")) return;
   OnMedium command(folder,
@@ -164,7 +165,7 @@ TEST_CASE("a file opened by openat2 with O_DSYNC is synced") {
 }
 
 TEST_CASE("writes past the page cache are on the medium when they return, without a flush") {
-  const Folder folder;
+  const Folder folder{on_disk()};
   ServingMedium serving(folder, medium("1e8", "0.001"));
   if (!serving.first.at("slows")) return;
   OnMedium command(folder, "exec dd if=/dev/zero bs=4096 count=5 oflag=direct of=" + folder / "a");
@@ -175,21 +176,21 @@ TEST_CASE("writes past the page cache are on the medium when they return, withou
 }
 
 TEST_CASE("the error of a sync reaches the command") {
-  const Folder folder;
+  const Folder folder{on_disk()};
   ServingMedium serving(folder, medium("1e8", "0.001"));
   OnMedium command(folder, "dd if=/dev/zero bs=1 count=1 conv=fsync of=/dev/null");
   CHECK(command.exit_code() == 1);  // EINVAL
 }
 
 TEST_CASE("a synced file that cannot be opened fails as without a medium") {
-  const Folder folder;
+  const Folder folder{on_disk()};
   ServingMedium serving(folder, medium("1e8", "0.001"));
   OnMedium command(folder, "exec dd if=/dev/zero count=1 oflag=dsync of=/no/such/file");
   CHECK(command.exit_code() == 1);
 }
 
 TEST_CASE("a sync that waits is let go when the medium is killed") {
-  const Folder folder;
+  const Folder folder{on_disk()};
   ServingMedium serving(folder, medium("1e8", "3600"));
   if (!serving.first.at("slows")) return;
   OnMedium command(folder, "exec dd if=/dev/zero bs=4096 count=1 conv=fsync of=" + folder / "a");
@@ -200,7 +201,7 @@ TEST_CASE("a sync that waits is let go when the medium is killed") {
 }
 
 TEST_CASE("a sync that waits is let go when the medium ends") {
-  const Folder folder;
+  const Folder folder{on_disk()};
   ServingMedium serving(folder, medium("1e8", "3600"));
   if (!serving.first.at("slows")) return;
   OnMedium command(folder, "exec dd if=/dev/zero bs=4096 count=1 conv=fsync of=" + folder / "a");
@@ -210,7 +211,7 @@ TEST_CASE("a sync that waits is let go when the medium ends") {
 }
 
 TEST_CASE("a command syncs after the medium was killed") {
-  const Folder folder;
+  const Folder folder{on_disk()};
   ServingMedium serving(folder, medium("1e8", "0"));
   OnMedium command(folder,
                    "read line; exec dd if=/dev/zero bs=4096 count=1 conv=fsync of=" + folder / "a");
@@ -221,7 +222,7 @@ TEST_CASE("a command syncs after the medium was killed") {
 }
 
 TEST_CASE("a writer beyond the dirty limit is held, and let go when the medium is killed") {
-  const Folder folder;
+  const Folder folder{on_disk()};
   ServingMedium serving(folder, medium("1", "0", "1000000"));
   OnMedium command(folder, "exec dd if=/dev/zero bs=65536 count=200000 of=" + folder / "a");
   wait_until([&] { return held(command.pid); });
@@ -233,7 +234,7 @@ TEST_CASE("a writer beyond the dirty limit is held, and let go when the medium i
 }
 
 TEST_CASE("a writer beyond the dirty limit is held, and let go when the medium ends") {
-  const Folder folder;
+  const Folder folder{on_disk()};
   ServingMedium serving(folder, medium("1", "0", "1000000"));
   OnMedium command(folder, "exec dd if=/dev/zero bs=65536 count=200000 of=" + folder / "a");
   wait_until([&] { return held(command.pid); });
@@ -244,7 +245,7 @@ TEST_CASE("a writer beyond the dirty limit is held, and let go when the medium e
 }
 
 TEST_CASE("a held writer can be killed") {
-  const Folder folder;
+  const Folder folder{on_disk()};
   ServingMedium serving(folder, medium("1", "0", "1000000"));
   OnMedium command(folder, "exec dd if=/dev/zero bs=65536 count=200000 of=" + folder / "a");
   wait_until([&] { return held(command.pid); });
@@ -254,7 +255,7 @@ TEST_CASE("a held writer can be killed") {
 }
 
 TEST_CASE("a daemon that left its session is on the medium, too") {
-  const Folder folder;
+  const Folder folder{on_disk()};
   ServingMedium serving(folder, medium("1e9", "0.001"));
   if (!serving.first.at("slows")) return;
   const std::string file = folder / "a";
@@ -270,7 +271,7 @@ TEST_CASE("a daemon that left its session is on the medium, too") {
 }
 
 TEST_CASE("without a medium to serve it a command does not start") {
-  const Folder folder;
+  const Folder folder{on_disk()};
   Program command(OPJOULE_MEDIUM_SIM_BINARY,
                   {"run", "--socket", folder / "none", "--", "touch", folder / "a"});
   CHECK(command.exit_code() != 0);
@@ -278,7 +279,7 @@ TEST_CASE("without a medium to serve it a command does not start") {
 }
 
 TEST_CASE("a reader of the medium's files never sees half of a line") {
-  const Folder folder;
+  const Folder folder{on_disk()};
   ServingMedium serving(folder, medium("1e8", "0.001"));
   OnMedium command(folder, "exec dd if=/dev/zero bs=4096 count=200 oflag=dsync of=" + folder / "a");
   const size_t size = text_of(folder / "stat").size();

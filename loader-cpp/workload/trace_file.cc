@@ -16,7 +16,7 @@ constexpr size_t kReadBytes = 64 * 1024;
 constexpr uint64_t kLongestLine = 64 << 20;
 constexpr size_t kLongestVerb = 6;
 constexpr uint64_t kLargestTakeBytes = 1 << 20;  // bytes of lines taken at once by one thread
-constexpr int kPollMs = 100;                 // a signal ends a wait for input after this at most
+constexpr int kPollMs = 100;  // a signal ends a wait for input after this at most
 
 // What YCSB prints beside its operations.
 bool is_skipped(std::string_view line) {

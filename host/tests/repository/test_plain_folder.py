@@ -58,7 +58,14 @@ def test_the_firmware_is_built_in_a_clone_of_an_odd_name(tmp_path):
     for part in ("firmware/lib", "firmware/src", "firmware/platformio"):
         shutil.copytree(ROOT / part, clone / part)
     (clone / "host").mkdir()
-    modules = ("plain_folder.py", "toolchain.py", "system_packages.py", "logged_commands.py", "packages.txt")
+    modules = (
+        "plain_folder.py",
+        "toolchain.py",
+        "system_packages.py",
+        "this_computer.py",
+        "logged_commands.py",
+        "packages.txt",
+    )
     for file in ("platformio.ini", *(f"host/{name}" for name in modules)):
         shutil.copy(ROOT / file, clone / file)
     (clone / ".venv").symlink_to(Path(sys.prefix))

@@ -185,7 +185,7 @@ def test_c_plus_plus_is_formatted_by_the_pinned_version_whatever_the_system_has(
 
 def test_all_adds_sanitizers_the_virtual_board_and_every_thorough_test(monkeypatch):
     usual, everything = asked_for(monkeypatch), asked_for(monkeypatch, "--all")
-    assert [part.name for part in usual] == [part.name for part in everything]
+    assert [part.name for part in everything] == [*(part.name for part in usual), "fresh"]
     for name, added in (
         ("loader", "-DOPJOULE_SANITIZE=ON"),
         ("rig-sim", "-DOPJOULE_SANITIZE=ON"),
@@ -198,8 +198,17 @@ def test_all_adds_sanitizers_the_virtual_board_and_every_thorough_test(monkeypat
         ]
         assert added not in words[0] and added in words[1], name
     for some, leaves_out in ((usual, True), (everything, False)):
-        assert ("not thorough" in some[-1].commands[0]) == leaves_out
-        assert ("not thorough" in some[-1].again) == leaves_out
+        [host] = [part for part in some if part.name == "host"]
+        assert ("not thorough" in host.commands[0]) == leaves_out
+        assert ("not thorough" in host.again) == leaves_out
+
+
+def test_fresh_roots_by_name_need_no_set_up_of_this_clone(monkeypatch):
+    """Roots have their own."""
+    set_ups = []
+    [fresh] = asked_for(monkeypatch, "fresh", set_up=set_ups.append)
+    assert fresh.name == "fresh" and not set_ups
+    assert len(asked_for(monkeypatch, "fresh", "style", set_up=set_ups.append)) == 2 and len(set_ups) == 1
 
 
 def test_every_line_of_the_tests_that_only_all_runs_names_a_test():
@@ -220,10 +229,10 @@ def test_marks_that_follow_from_what_a_test_is_are_set_before_tests_are_selected
     assert subprocess.run(argv, capture_output=True, check=False).returncode == status
 
 
-def asked_for(monkeypatch, *options):
+def asked_for(monkeypatch, *options, set_up=lambda needs: None):
     """The parts that `./test` with these options would run."""
     parts = []
-    monkeypatch.setattr(run_tests.bootstrap, "set_up", lambda needs: None)
+    monkeypatch.setattr(run_tests.bootstrap, "set_up", set_up)
     monkeypatch.setattr(run_tests, "run_parts", lambda chosen: parts.extend(chosen) or {})
     monkeypatch.setattr(sys, "argv", ["./test", *options])
     assert run_tests.main() == 0

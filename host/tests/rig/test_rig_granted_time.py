@@ -73,14 +73,17 @@ def test_a_recording_is_the_same_to_the_last_bit_however_busy_the_computer(tmp_p
 
 def test_a_round_trip_takes_what_it_takes_on_the_line(tmp_path):
     """500,000 baud: request and reply of some 12 bytes each, the step in which the rig looks at them, and the 1 ms
-    after which the firmware looks again."""
+    after which the firmware looks again. While a reply is due, it seldom sees the next request later."""
     events, _ = everything(tmp_path / "one")
     trips = [event for _, event in events if isinstance(event, Exchange)]
     assert len(trips) > SECONDS / 0.05
-    for trip in trips:
-        on_the_way_ns = trip.received_ns - trip.sent_ns - (trip.far_sent_ns - trip.far_received_ns)
-        assert 0.2e6 < on_the_way_ns < 4e6
-    rates = np.diff([trip.far_received_ns for trip in trips]) / np.diff([trip.sent_ns for trip in trips])
+    on_the_way_ns = np.array(
+        [trip.received_ns - trip.sent_ns - (trip.far_sent_ns - trip.far_received_ns) for trip in trips]
+    )
+    assert on_the_way_ns.min() > 0.2e6
+    assert np.quantile(on_the_way_ns, 0.98) < 4e6
+    usual = [trip for trip, time_ns in zip(trips, on_the_way_ns, strict=True) if time_ns < 4e6]
+    rates = np.diff([trip.far_received_ns for trip in usual]) / np.diff([trip.sent_ns for trip in usual])
     assert rates == pytest.approx(1, abs=0.15)
 
 
