@@ -12,7 +12,7 @@
 namespace opjoule::rig {
 namespace {
 
-constexpr double kSlice_s = 0.1;  // a signal that comes just before a wait does not end it
+constexpr double kSignalSlice_s = 0.1;  // a signal that comes just before a wait does not end it
 
 }  // namespace
 
@@ -31,7 +31,7 @@ bool Grant::wait(const volatile int& stop) {
       text_.erase(0, end + 1);
       continue;
     }
-    wait_readable(fd_, -1, kSlice_s);
+    wait_readable(fd_, -1, kSignalSlice_s);
     char piece[256];
     const ssize_t count = read(fd_, piece, sizeof piece);
     if (count == 0) throw RigError("the host closed --grant before the end", 1);

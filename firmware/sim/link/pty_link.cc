@@ -78,7 +78,7 @@ std::vector<std::uint8_t> PtyLink::receive() {
 
 void PtyLink::send(const std::vector<std::uint8_t>& bytes, const volatile int& stop) {
   // In slices, since a signal just before a wait does not end it.
-  constexpr double kSlice_s = 0.1;
+  constexpr double kSendSlice_s = 0.1;
   std::size_t done = 0;
   double waited_s = 0;
   if (sent_unsettled_ == 0) unread_before_ = unread_bytes();
@@ -89,7 +89,7 @@ void PtyLink::send(const std::vector<std::uint8_t>& bytes, const volatile int& s
       waited_s = 0;
       continue;
     }
-    const double slice_s = std::min(kSlice_s, patience_s_ - waited_s);
+    const double slice_s = std::min(kSendSlice_s, patience_s_ - waited_s);
     pollfd room{master_, POLLOUT, 0};
     if (poll(&room, 1, static_cast<int>(std::ceil(slice_s * 1000))) == 0) waited_s += slice_s;
     host_gone_ = waited_s >= patience_s_;
