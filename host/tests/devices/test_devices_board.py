@@ -21,7 +21,14 @@ from opjoule.devices.connection.ssh import SshConnection
 from opjoule.devices.media.medium import Medium
 from opjoule.devices.profiles import find_profile
 from opjoule.devices.programs import runner
-from opjoule.devices.programs.binaries import LOADER, PROBE, find_program, install_programs
+from opjoule.devices.programs.binaries import (
+    FAILED_ENGINES,
+    LOADER,
+    PROBE,
+    find_program,
+    install_programs,
+    installed_here,
+)
 from opjoule.devices.programs.runner import WorkloadRun
 from opjoule.devices.rig.board import board_on
 from opjoule.devices.rig.examine import examine_board
@@ -257,6 +264,18 @@ def test_a_corrupt_copy_of_a_program_is_replaced(tmp_path):
 def test_a_board_of_unknown_type_is_named():
     with pytest.raises(DeviceFault, match="riscv64"):
         find_program(BUILDS, "riscv64", LOADER)
+
+
+def test_an_engine_that_set_up_could_not_build_is_named_with_the_reason(tmp_path):
+    """Another engine of the same campaign is measured all the same."""
+    (tmp_path / FAILED_ENGINES).parent.mkdir()
+    (tmp_path / FAILED_ENGINES).write_text(json.dumps({"rocksdb": "librocksdb.a is missing"}))
+    (tmp_path / "loader").mkdir()
+    for name in (LOADER, PROBE):
+        (tmp_path / "loader" / name).touch()
+    with pytest.raises(DeviceFault, match=r"loader does not have rocksdb: librocksdb\.a is missing"):
+        installed_here(tmp_path, "rocksdb")
+    assert installed_here(tmp_path, "leveldb").loader == str(tmp_path / "loader/loader")
 
 
 def test_a_cut_link_ends_the_run_and_its_files_are_fetched_when_it_is_back(sshd, link, tmp_path):

@@ -110,8 +110,10 @@ def installed_here(build: Path, database: str = "") -> Programs:
 
     Args:
         database: database to be measured, if the loader must contain its engine.
-    Raises: DeviceFault: one of them was not built.
+    Raises: DeviceFault: one of them was not built, or the loader could not be built with the database.
     """
     machine = platform.machine()
+    if why := failed_engines(build).get(database):
+        raise DeviceFault(f"this computer's loader does not have {database}: {why}")
     loader, probe = find_program(build, machine, LOADER, database), find_program(build, machine, PROBE)
     return Programs(str(loader), str(probe), file_sha256(loader), file_sha256(probe))
