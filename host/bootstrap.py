@@ -42,6 +42,8 @@ from toolchain import AVR_COMPILERS, COMPILERS, file_state, made_with, package_v
 
 BUILD = ROOT / "build"
 STAMPS = BUILD / "setup"
+BUILD_LANES = ("build", "rig")
+"""Lanes whose steps run C++ compilers. Where memory is short, they are one lane."""
 PROGRESS_S = 20.0
 LOG_TAIL_BYTES = 4096
 """End of a step's log that is searched for the last count of Ninja."""
@@ -349,14 +351,15 @@ def _alone() -> Iterator[None]:
 def _run(todo: list[Step]) -> Failures:
     """Runs steps lane by lane, and prints the progress. Returns: wanted part -> why it is left out."""
     started_s = time.monotonic()
-    jobs = jobs_at_once()
-    os.environ.setdefault("CMAKE_BUILD_PARALLEL_LEVEL", str(jobs))
+    side_by_side = jobs_at_once(len(BUILD_LANES))
+    os.environ.setdefault("CMAKE_BUILD_PARALLEL_LEVEL", str(side_by_side or jobs_at_once(1)))
     say("Set-up: " + ", ".join(step.title for step in todo))
     lanes: dict[str, list[Step]] = {}
     for step in todo:
-        lanes.setdefault(step.lane, []).append(step)
+        in_turn = step.lane in BUILD_LANES and not side_by_side
+        lanes.setdefault(BUILD_LANES[0] if in_turn else step.lane, []).append(step)
     failed = dict(_run_lane(lanes.pop("packages", [])))
-    with ThreadPoolExecutor(1 if jobs == 1 else None) as pool:
+    with ThreadPoolExecutor() as pool:
         try:
             for lane in [pool.submit(_run_lane, steps) for steps in lanes.values()]:
                 failed = {**lane.result(), **failed}

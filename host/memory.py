@@ -10,9 +10,16 @@ JOB_BYTES = 700_000_000
 """Memory of the largest compiler process: 540 MB (loader's command line, gcc 12) and some reserve."""
 
 
-def jobs_at_once(proc: Path = Path("/proc"), cgroups: Path = Path("/sys/fs/cgroup")) -> int:
-    """Number of compilers that run at once: one a processor, less if memory is short, at least 1."""
-    return max(1, min(len(os.sched_getaffinity(0)), free_bytes(proc, cgroups) // JOB_BYTES))
+def jobs_at_once(builds: int, proc: Path = Path("/proc"), cgroups: Path = Path("/sys/fs/cgroup")) -> int:
+    """Number of compilers that each of several builds runs at once: one a processor; 0 if memory is too short.
+
+    Args: builds: number of builds side by side; a single one has at least 1 compiler.
+    """
+    held = free_bytes(proc, cgroups) // (JOB_BYTES * builds)
+    processors = len(os.sched_getaffinity(0))
+    if builds > 1:
+        return processors if held >= processors else 0
+    return max(1, min(processors, held))
 
 
 def free_bytes(proc: Path, cgroups: Path) -> int:

@@ -2,6 +2,7 @@
 
 import os
 
+import bootstrap
 import memory
 import pytest
 
@@ -25,16 +26,35 @@ def computer(folder, available_bytes, limits=()):
 
 
 @pytest.mark.parametrize(
-    ("available_bytes", "limits", "jobs"),
+    ("available_bytes", "limits", "alone", "of_two"),
     [
-        (24 * GIB, (), 4),
-        (int(0.7 * GIB), (), 1),  # a Raspberry Pi 3 with 1 GB
-        (0, (), 1),
-        (24 * GIB, (("max", 0), (GIB, 0)), 1),
-        (24 * GIB, ((3 * GIB, GIB), ("max", 0)), 3),
-        (24 * GIB, (("odd", 0),), 4),
+        (24 * GIB, (), 4, 4),
+        (4 * GIB, (), 4, 0),
+        (int(0.7 * GIB), (), 1, 0),  # a Raspberry Pi 3 with 1 GB
+        (0, (), 1, 0),
+        (24 * GIB, (("max", 0), (GIB, 0)), 1, 0),
+        (24 * GIB, ((3 * GIB, GIB), ("max", 0)), 3, 0),
+        (24 * GIB, (("odd", 0),), 4, 4),
     ],
 )
-def test_no_more_compilers_run_than_memory_holds(tmp_path, monkeypatch, available_bytes, limits, jobs):
+def test_no_more_compilers_run_than_memory_holds(
+    tmp_path, monkeypatch, available_bytes, limits, alone, of_two
+):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2, 3})
-    assert memory.jobs_at_once(*computer(tmp_path, available_bytes, limits)) == jobs
+    place = computer(tmp_path, available_bytes, limits)
+    assert [memory.jobs_at_once(builds, *place) for builds in (1, 2)] == [alone, of_two]
+
+
+@pytest.mark.parametrize("held", [2, 0])
+def test_builds_follow_one_another_where_memory_is_short(monkeypatch, held):
+    ran = []
+    monkeypatch.setattr(bootstrap, "jobs_at_once", lambda builds: held if builds > 1 else 1)
+    monkeypatch.setattr(bootstrap, "say", lambda line: None)
+    monkeypatch.setattr(bootstrap, "_run_lane", lambda steps: ran.append([step.name for step in steps]) or {})
+    monkeypatch.setenv("CMAKE_BUILD_PARALLEL_LEVEL", "")  # restored afterwards
+    monkeypatch.delenv("CMAKE_BUILD_PARALLEL_LEVEL")
+    steps = [bootstrap.Step(name, name, (), lambda *_: {}, lane=name) for name in ("build", "rig", "python")]
+    bootstrap._run(steps)
+    lanes = [["build"], ["rig"], ["python"]] if held else [["build", "rig"], ["python"]]
+    assert sorted(lane for lane in ran if lane) == sorted(lanes)
+    assert bootstrap.os.environ["CMAKE_BUILD_PARALLEL_LEVEL"] == str(held or 1)
