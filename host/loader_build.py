@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from logged_commands import Interrupted, SetupError, logged
+from logged_commands import Lasting, SetupError, logged
 from opjoule.databases.registry import known_databases
 from opjoule.devices.programs.binaries import FAILED_ENGINES, failed_engines
 from plain_folder import ROOT, plain
@@ -70,7 +70,7 @@ def build_loader(log: Path, wanted: Iterable[str]) -> dict[str, str]:
         left = [engine for engine in left if engine not in failed]
         try:
             _build(log, *PROGRAMS)
-        except Interrupted:
+        except Lasting:
             raise
         except SetupError:
             broken = {engine: why for engine in left if (why := _why_it_fails(engine, log))}
@@ -105,7 +105,7 @@ def _why_it_fails(engine: str, log: Path) -> str:
     begin = log.stat().st_size
     try:
         _build(log, f"engine_{engine}")
-    except Interrupted:
+    except Lasting:
         raise
     except SetupError:
         said = log.read_bytes()[begin:].decode(errors="replace")

@@ -20,22 +20,28 @@ _UNREACHED = (
 """What apt, pip, uv and Maven say where they do not reach an address."""
 _ABSENT = r"Unable to locate package|has no installation candidate"
 """What apt says of a package if its lists are empty, as when its update has reached nothing."""
-_REASONS = (
+_LASTING = (
     (r"No space left on device|Disk quota exceeded|not enough free space", "a disk is full: free some space"),
     (r"[Cc]ertificate.verify.failed|CERTIFICATE_VERIFY_FAILED|invalid peer certificate|certificate is NOT trusted",
      "a certificate is not trusted: behind a proxy of your own give pip its certificate (PIP_CERT, SSL_CERT_FILE)"),
-    (r"Killed signal terminated|virtual memory exhausted|Cannot allocate memory|out of memory allocating",
-     "not enough memory for a compiler: close other programs, or add swap"),
     (r"Read-only file system", "a file system is read-only: make it writable, or clone to another place"),
 )  # fmt: skip
-"""What programs say -> what is the matter, and what to do."""
+"""What programs say -> what is the matter with the computer, and what to do."""
+_NO_MEMORY = (
+    r"Killed signal terminated|virtual memory exhausted|Cannot allocate memory|out of memory allocating"
+)
+"""What compilers say if memory does not suffice; a smaller file may still be compiled."""
 
 
 class SetupError(Exception):
     """Set-up cannot continue; the text states what to do."""
 
 
-class Interrupted(SetupError):
+class Lasting(SetupError):
+    """Every further command would fail, too: no network, a full disk, no root rights."""
+
+
+class Interrupted(Lasting):
     """The user ended set-up."""
 
 
@@ -74,29 +80,31 @@ def logged(command: list[str], log: Path) -> None:
     if status != 0 and _ENDED.is_set():
         raise Interrupted("set-up was interrupted")
     if status != 0:
-        if reason := reason_in(log, begin):
-            raise SetupError(f"{reason} (the whole output is in {log})")
+        _raise_reason(log, begin)
         tail = "\n".join("    " + line for line in log.read_text(errors="replace").splitlines()[-15:])
         raise SetupError(
             f"This command failed (its whole output is in {log}):\n  {' '.join(command)}\n{tail}"
         )
 
 
-def reason_in(log: Path, begin: int) -> str:
-    """What the output of the last command in a log says is the matter; empty if it is something else.
+def _raise_reason(log: Path, begin: int) -> None:
+    """Raises an error in one line if the output of a log's last command shows what is the matter with the computer.
 
     Args:
         begin: byte of the log at which that output begins. Commands before it may tell why apt knows no package.
     """
     text = log.read_bytes()
     said, before = (part.decode(errors="replace") for part in (text[begin:], text[:begin]))
+    where = f"(the whole output is in {log})"
     unreached = re.search(_UNREACHED, said) or (re.search(_ABSENT, said) and re.search(_UNREACHED, before))
     if unreached:
-        return (
-            f"there is no way to the network ({unreached[0]}): check the connection, or name a mirror or proxy in "
-            "the settings of apt and pip"
-        )
-    return next((reason for pattern, reason in _REASONS if re.search(pattern, said)), "")
+        remedy = "check the connection, or name a mirror or proxy in the settings of apt and pip"
+        raise Lasting(f"there is no way to the network ({unreached[0]}): {remedy} {where}")
+    for pattern, reason in _LASTING:
+        if re.search(pattern, said):
+            raise Lasting(f"{reason} {where}")
+    if re.search(_NO_MEMORY, said):
+        raise SetupError(f"not enough memory for a compiler: close other programs, or add swap {where}")
 
 
 def end_running() -> None:

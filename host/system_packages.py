@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import this_computer
-from logged_commands import Interrupted, SetupError, logged, say
+from logged_commands import Lasting, SetupError, logged, say
 from plain_folder import ROOT
 
 LOCK_LIMIT_S = 600
@@ -60,11 +60,11 @@ def install_sections(required: Sequence[str], optional: Sequence[str], log: Path
     """Installs the missing Debian packages of these sections with apt-get, through sudo if needed.
 
     Returns: section -> why its packages cannot be installed, for optional sections only.
-    Raises: SetupError: there is no apt-get, neither root permission nor sudo, or apt-get failed.
+    Raises: SetupError: apt-get failed. Lasting: there is no apt-get, no network, or neither root permission nor sudo.
     """
     try:
         install_named(names(*required, *optional), log)
-    except Interrupted:
+    except Lasting:
         raise
     except SetupError:
         if not optional:
@@ -76,7 +76,7 @@ def install_sections(required: Sequence[str], optional: Sequence[str], log: Path
     for section in optional:
         try:
             install_named(names(section), log)
-        except Interrupted:
+        except Lasting:
             raise
         except SetupError:
             failed[section] = f"apt-get cannot install {' '.join(not_installed(names(section)))} (see {log})"
@@ -95,7 +95,7 @@ def install_named(wanted: Sequence[str], log: Path) -> None:
     if reason := this_computer.without_packages():
         if are_of_system(wanted):
             return
-        raise SetupError(reason)
+        raise Lasting(reason)
     missing = not_installed(wanted)
     if not missing:
         return
@@ -106,15 +106,16 @@ def install_named(wanted: Sequence[str], log: Path) -> None:
     if os.geteuid() != 0:
         if not shutil.which("sudo"):
             command = "apt-get install --no-install-recommends " + " ".join(missing)
-            raise SetupError(f"System packages are missing and there is no sudo. As root run:\n  {command}")
+            raise Lasting(f"System packages are missing, and there is no sudo: as root run {command}")
         prefix = ["sudo"]
     prefix += ["env", "DEBIAN_FRONTEND=noninteractive"]
-    apt = [*prefix, "apt-get", f"-oDPkg::Lock::Timeout={LOCK_LIMIT_S}", "-q"]
+    options = (f"-oDPkg::Lock::Timeout={LOCK_LIMIT_S}", "-oAcquire::Retries::Delay=false", "-q")
+    apt = [*prefix, "apt-get", *options]
     install = [*apt, "install", "-y", "--no-install-recommends", *missing]
     logged([*apt, "update"], log)
     try:
         logged(install, log)
-    except Interrupted:
+    except Lasting:
         raise
     except SetupError:  # also after an earlier installation that was interrupted
         logged([*prefix, "dpkg", "--configure", "-a"], log)

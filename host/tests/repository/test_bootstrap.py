@@ -344,7 +344,7 @@ def apt(monkeypatch):
     """An apt-get whose archive lacks the packages in .lacking; .commands are those that ran."""
 
     class Apt:
-        commands, installed, lacking, interrupted = [], set(), set(), False
+        commands, installed, lacking, interrupted, failure = [], set(), set(), False, None
 
         def logged(self, command, log):
             self.commands.append(command)
@@ -353,6 +353,8 @@ def apt(monkeypatch):
             if "install" not in command:
                 return
             wanted = set(command[command.index("--no-install-recommends") + 1 :])
+            if self.failure:
+                raise self.failure
             if self.interrupted or wanted & self.lacking:
                 raise bootstrap.SetupError("E:")
             self.installed |= wanted
@@ -388,6 +390,19 @@ def test_an_interrupted_installation_is_completed_and_another_apt_is_waited_for(
     assert "python3-venv" in apt.installed
     installs = [command for command in apt.commands if "install" in command]
     assert all(any("DPkg::Lock::Timeout" in word for word in command) for command in installs)
+
+
+def test_what_no_further_command_could_mend_ends_set_up_at_once(apt, tmp_path, monkeypatch):
+    """Without a network, each attempt of apt takes its time."""
+    apt.failure = logged_commands.Lasting("no network")
+    with pytest.raises(logged_commands.Lasting, match="no network"):
+        system_packages.install_sections(["loader"], ["leveldb"], tmp_path / "log")
+    assert ["update" in command for command in apt.commands] == [True, False]
+    monkeypatch.setattr(system_packages.os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(system_packages.this_computer, "without_packages", lambda: "")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(logged_commands.Lasting, match="no sudo: as root run .* g\\+\\+ .* libleveldb-dev"):
+        system_packages.install_sections(["loader"], ["leveldb"], tmp_path / "log")
 
 
 def test_only_the_packages_of_what_is_needed_are_asked_for():

@@ -1,7 +1,7 @@
 """A command of set-up that fails: one line where the output shows what is the matter, else its last lines."""
 
 import pytest
-from logged_commands import SetupError, logged
+from logged_commands import Lasting, SetupError, logged
 
 
 def failing(*said, log, status=1):
@@ -36,6 +36,7 @@ def test_a_failure_of_the_computer_is_one_line(tmp_path, said, reason):
     with pytest.raises(SetupError, match=reason) as failure:
         failing("Reading package lists...", said, "E: it failed", log=tmp_path / "log")
     assert "\n" not in str(failure.value) and str(tmp_path / "log") in str(failure.value)
+    assert isinstance(failure.value, Lasting) == ("memory" not in reason)
 
 
 def test_packages_that_apt_does_not_know_because_it_reached_nothing(tmp_path):
