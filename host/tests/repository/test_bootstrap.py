@@ -401,7 +401,7 @@ def test_what_no_further_command_could_mend_ends_set_up_at_once(apt, tmp_path, m
     monkeypatch.setattr(system_packages.os, "geteuid", lambda: 1000)
     monkeypatch.setattr(system_packages.this_computer, "without_packages", lambda: "")
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(logged_commands.Lasting, match="no sudo: as root run .* g\\+\\+ .* libleveldb-dev"):
+    with pytest.raises(logged_commands.Lasting, match=r"no sudo: as root run .* g\+\+ .* libleveldb-dev"):
         system_packages.install_sections(["loader"], ["leveldb"], tmp_path / "log")
 
 
