@@ -24,7 +24,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -361,10 +361,10 @@ def _run(todo: list[Step]) -> Failures:
     failed = dict(_run_lane(lanes.pop("packages", [])))
     with ThreadPoolExecutor() as pool:
         try:
-            for lane in [pool.submit(_run_lane, steps) for steps in lanes.values()]:
+            for lane in as_completed([pool.submit(_run_lane, steps) for steps in lanes.values()]):
                 failed = {**lane.result(), **failed}
-        except KeyboardInterrupt:
-            end_running()  # the pool waits for its builds, and they may take minutes
+        except BaseException:
+            end_running()  # the pool waits for its builds, and they may take minutes; the next start resumes them
             raise
     say(f"Set-up done in {time.monotonic() - started_s:.0f} s; later starts skip it.")
     return failed

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from logged_commands import Interrupted, SetupError, logged
+from logged_commands import Interrupted, Lasting, SetupError, logged
 from plain_folder import ROOT
 from toolchain import MADE_WITH, file_state, replace_text
 
@@ -24,7 +24,7 @@ def fill_environment(lock: Path, log: Path) -> None:
     """Makes .venv if there is none that works, and installs the versions that `lock` pins, with their hashes.
 
     uv is several times as fast as pip. pip is used if uv fails: uv has no wheel for some computers, and does not
-    know an index that only pip's configuration names.
+    know an index that only pip's configuration names. Where pip itself reaches no network, nothing else is tried.
     """
     if not environment_works():
         make_environment(log)
@@ -32,12 +32,25 @@ def fill_environment(lock: Path, log: Path) -> None:
     uv = [str(VENV_PYTHON.with_name("uv")), "pip", "install", "--require-hashes"]
     try:
         logged([*pip, "--only-binary=:all:", "-r", str(UV_PIN)], log)
-        logged([*uv, "--python", str(VENV_PYTHON), "-r", str(lock)], log)
+        done = _done_by_uv([*uv, "--python", str(VENV_PYTHON), "-r", str(lock)], log)
+    except Lasting:
+        raise
+    except SetupError:
+        done = False
+    if not done:
+        logged([*pip, "-r", str(lock)], log)
+    find_package()
+
+
+def _done_by_uv(command: list[str], log: Path) -> bool:
+    """Whether uv has done it: a network that it does not reach may be reached by pip."""
+    try:
+        logged(command, log)
     except Interrupted:
         raise
     except SetupError:
-        logged([*pip, "-r", str(lock)], log)
-    find_package()
+        return False
+    return True
 
 
 def make_environment(log: Path) -> None:

@@ -69,6 +69,8 @@ def logged(command: list[str], log: Path) -> None:
                 f"{command[0]} is not installed (host/packages.txt lists what is needed)"
             ) from None
         _RUNNING.add(running)
+        if _ENDED.is_set():  # end_running() has come between the question above and this
+            running.terminate()
         try:
             status = running.wait()
         except BaseException:

@@ -33,6 +33,7 @@ from opjoule.devices.programs.runner import WorkloadRun
 from opjoule.devices.rig.board import board_on
 from opjoule.devices.rig.examine import examine_board
 from opjoule.devices.rig.file import RigDevice
+from opjoule.devices.state.board_state import read_facts
 from opjoule.devices.state.state_settings import StateSettings
 from opjoule.errors import DeviceFault, LinkFault
 
@@ -107,6 +108,18 @@ def test_facts_name_the_board_and_its_programs(device):
         program = find_program(BUILDS, facts["machine"], name)
         assert facts[f"{name}_sha256"] == hashlib.sha256(program.read_bytes()).hexdigest()
     assert facts["rights"] in {"root", "sudo", "none"}
+
+
+@pytest.mark.parametrize(("variable", "folder"), [("XDG_CACHE_HOME", "cache"), ("OPJOULE_WORK", "work")])
+def test_a_home_that_cannot_be_written_is_named_with_the_variable_that_leads_elsewhere(
+    tmp_path, monkeypatch, variable, folder
+):
+    """A folder under a file can be made by nobody, not even root."""
+    (tmp_path / "file").touch()
+    for name, place in (("XDG_CACHE_HOME", tmp_path / "cache"), ("OPJOULE_WORK", tmp_path / "work")):
+        monkeypatch.setenv(name, str(tmp_path / "file" / folder if name == variable else place))
+    with pytest.raises(DeviceFault, match=f"cannot be made: set {variable} to a folder of your own"):
+        read_facts(LocalShell(), journal=str(tmp_path / "journal"))
 
 
 def test_a_workload_is_followed_and_its_files_and_the_probes_come_back(device, tmp_path):

@@ -111,7 +111,7 @@ def test_set_up_runs_on_the_system_python_alone():
     assert ended.returncode == 0, ended.stderr
 
 
-@pytest.mark.parametrize("fails", [False, True])
+@pytest.mark.parametrize("fails", [None, bootstrap.SetupError("odd"), logged_commands.Lasting("no network")])
 def test_uv_installs_by_hash_and_pip_takes_its_place_where_it_fails(tmp_path, venv_here, monkeypatch, fails):
     """uv has no wheel for every computer, and does not know an index that only pip's configuration names."""
     commands = []
@@ -119,7 +119,7 @@ def test_uv_installs_by_hash_and_pip_takes_its_place_where_it_fails(tmp_path, ve
     def logged(command, log):
         commands.append(command)
         if fails and command[0].endswith("/uv"):
-            raise bootstrap.SetupError("no index")
+            raise fails
 
     monkeypatch.setattr(environment, "logged", logged)
     lock = tmp_path / "lock.txt"
@@ -129,6 +129,42 @@ def test_uv_installs_by_hash_and_pip_takes_its_place_where_it_fails(tmp_path, ve
     assert [Path(command[0]).name for command in installs if str(lock) in command] == ["uv", "python"][
         : 2 if fails else 1
     ]
+
+
+def test_where_pip_reaches_no_network_nothing_else_is_tried(tmp_path, venv_here, monkeypatch):
+    commands = []
+
+    def logged(command, log):
+        commands.append(command)
+        if "install" in command:
+            raise logged_commands.Lasting("no network")
+
+    monkeypatch.setattr(environment, "logged", logged)
+    with pytest.raises(logged_commands.Lasting):
+        environment.fill_environment(tmp_path / "lock.txt", tmp_path / "log")
+    assert len([command for command in commands if "install" in command]) == 1
+
+
+def test_a_lane_that_fails_ends_the_builds_of_the_others(tmp_path, monkeypatch):
+    """They may take minutes, after which the user would read that there is no network."""
+    monkeypatch.setattr(bootstrap, "STAMPS", tmp_path)
+    monkeypatch.setattr(logged_commands, "_ENDED", threading.Event())
+    builds = threading.Event()
+
+    def build(log):
+        builds.set()
+        logged_commands.logged(["sleep", "600"], log)
+
+    def fetch(log):
+        assert builds.wait(60)
+        raise logged_commands.Lasting("no network")
+
+    steps = [
+        bootstrap.Step("build", "a build", (), bootstrap.without_wants(build), lane="loader"),
+        bootstrap.Step("fetch", "packages", (), bootstrap.without_wants(fetch), lane="python"),
+    ]
+    with pytest.raises(logged_commands.Lasting, match="no network"):
+        bootstrap._run(steps)
 
 
 def test_a_build_folder_is_emptied_when_what_it_was_made_with_has_changed(tmp_path):

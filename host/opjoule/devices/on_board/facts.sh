@@ -33,7 +33,10 @@ else work=/var/tmp; fi
 work=$work/opjoule-$(id -u)
 for folder in "$cache" "$work" ${session:+"$work/$session" "$work/$session/files"}; do
   (umask 077 && mkdir -p "$folder")
-  [ -O "$folder" ] || { echo "$folder belongs to another user, or cannot be made" >&2; exit 1; }
+  [ -O "$folder" ] || {
+    case $folder in "$work"*) other=OPJOULE_WORK ;; *) other=XDG_CACHE_HOME ;; esac
+    echo "$folder belongs to another user, or cannot be made: set $other to a folder of your own" >&2; exit 1
+  }
   case $folder in "$work"*) [ ! -h "$folder" ] || { echo "$folder is a symbolic link: remove it" >&2; exit 1; } ;; esac
 done
 say cache "$cache"

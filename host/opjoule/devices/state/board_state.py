@@ -120,7 +120,10 @@ def read_facts(shell: Shell, *, journal: str = JOURNAL, session: str = "") -> Bo
     pairs = (line.split("\t", 1) for line in ran.text().splitlines() if "\t" in line)
     values = {name: value.strip() for name, value in pairs}
     needed = ("machine", "boot_id", "rights", "cache", "work")
-    if missing := [name for name in needed if not values.get(name)]:
+    missing = [name for name in needed if not values.get(name)]
+    if missing and "machine" not in missing:
+        raise DeviceFault(f"{shell.target}: {ran.last_line()}")
+    if missing:
         raise DeviceFault(
             f"{shell.target} does not report its {', '.join(missing)} "
             f"(it needs a POSIX shell with uname, sed and awk): {ran.last_line()}"
