@@ -302,7 +302,7 @@ def _obstacle(needs: Needs) -> str:
     """Why this computer or the clone's folder does not allow this set-up, in one line; empty if it does."""
     wanted = [*names(*needs.sections), *needs.packages]
     foreign = "" if skips_packages() or are_of_system(wanted) else this_computer.without_packages()
-    return foreign or this_computer.unusable(ROOT)
+    return foreign or this_computer.unusable(ROOT) or this_computer.no_temporary_space()
 
 
 def _check_engines(failed: Failures, needs: Needs) -> None:

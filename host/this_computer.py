@@ -11,6 +11,8 @@ import sys
 from pathlib import Path
 
 OLDEST_PYTHON = (3, 11)
+TEMPORARY_BYTES = 100_000_000
+"""Space for temporary files during set-up: pip's largest wheel, pyarrow, has 46 MB; compilers need less."""
 TESTED = {"debian": ("12", "13"), "raspbian": ("12", "13")}
 """ID of os-release(5) -> tested VERSION_ID; Raspberry Pi OS is one or the other."""
 OS_RELEASE = Path("/etc/os-release")
@@ -75,6 +77,21 @@ def unusable(folder: Path) -> str:
         )
     if os.statvfs(str(folder)).f_flag & os.ST_NOEXEC:
         return f"{folder} is mounted noexec: what is built there cannot be started; move the clone to another disk"
+    return ""
+
+
+def no_temporary_space() -> str:
+    """Why temporary files have no place here, in one line; empty if they have."""
+    folder = os.environ.get("TMPDIR") or "/tmp"
+    try:
+        free_bytes = shutil.disk_usage(folder).free
+    except OSError as error:
+        return f"{folder}, where temporary files go: {error.strerror}: set TMPDIR to another folder"
+    if free_bytes < TEMPORARY_BYTES:
+        return (
+            f"{folder} has {free_bytes / 1e6:.0f} MB free, and set-up needs {TEMPORARY_BYTES / 1e6:.0f} MB for temporary "
+            "files: free some space, or set TMPDIR to another folder"
+        )
     return ""
 
 

@@ -200,6 +200,21 @@ def test_a_clone_on_a_noexec_or_foreign_folder_is_refused_before_anything_is_ins
     assert not (tmp_path / "setup").exists()
 
 
+def test_a_full_folder_for_temporary_files_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(bootstrap, "_todo", lambda needs: ["a step"])
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "gone"))
+    with pytest.raises(
+        SetupError, match="gone, where temporary files go: No such file or directory: set TMPDIR"
+    ):
+        bootstrap.set_up(bootstrap.Needs())
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    assert this_computer.no_temporary_space() == ""
+    free = SimpleNamespace(free=16_384)
+    monkeypatch.setattr(this_computer.shutil, "disk_usage", lambda folder: free)
+    with pytest.raises(SetupError, match=f"{tmp_path} has 0 MB free, and set-up needs 100 MB"):
+        bootstrap.set_up(bootstrap.Needs())
+
+
 @pytest.fixture
 def fedora(tmp_path, monkeypatch):
     """Fedora without apt-get. The packages that set-up would install, by call."""
