@@ -89,8 +89,8 @@ def no_temporary_space() -> str:
         return f"{folder}, where temporary files go: {error.strerror}: set TMPDIR to another folder"
     if free_bytes < TEMPORARY_BYTES:
         return (
-            f"{folder} has {free_bytes / 1e6:.0f} MB free, and set-up needs {TEMPORARY_BYTES / 1e6:.0f} MB for temporary "
-            "files: free some space, or set TMPDIR to another folder"
+            f"{folder} has {free_bytes / 1e6:.0f} MB free, and set-up needs {TEMPORARY_BYTES / 1e6:.0f} MB for "
+            "temporary files: free some space, or set TMPDIR to another folder"
         )
     return ""
 
