@@ -38,7 +38,7 @@ from memory import jobs_at_once
 from opjoule.cli.command import Needs
 from plain_folder import ROOT
 from system_packages import are_of_system, install_named, install_sections, names, skips_packages
-from toolchain import AVR_COMPILERS, COMPILERS, file_state, made_with, package_versions, replace_text
+from toolchain import COMPILERS, file_state, firmware_state, made_with, package_versions, replace_text
 
 BUILD = ROOT / "build"
 STAMPS = BUILD / "setup"
@@ -275,7 +275,7 @@ def _firmware_step(name: str, title: str, environment: str) -> Step:
         tuple(ROOT / part for part in parts),
         without_wants(lambda log: build_firmware(log, environment)),
         folder / "firmware.elf",
-        state=lambda: made_with(AVR_COMPILERS, names("rig")),
+        state=firmware_state,
         lane="python",
         folder=folder,
     )

@@ -16,7 +16,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from plain_folder import ROOT
-from system_packages import all_names
+from system_packages import all_names, names
 
 DPKG_STATUS = Path("/var/lib/dpkg/status")
 KEPT_VERSIONS = ROOT / "build" / "setup" / "package-versions.json"
@@ -25,6 +25,7 @@ MADE_WITH = "made-with.json"
 COMPILERS = ("cc", "c++", "gcc", "g++", "cmake", "ninja")
 """Programs that CMake uses."""
 AVR_COMPILERS = ("avr-gcc", "avr-g++", "avr-ld")
+"""Programs that make the firmware."""
 VARIABLES = ("CC", "CXX", "CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS")
 """Variables that CMake and SCons read when they configure a build."""
 
@@ -42,6 +43,11 @@ def made_with(programs: Iterable[str], packages: Iterable[str]) -> dict[str, obj
         "packages": package_versions(packages),
         "variables": {name: os.environ[name] for name in VARIABLES if name in os.environ},
     }
+
+
+def firmware_state() -> dict[str, object]:
+    """What every firmware depends on besides its sources."""
+    return made_with(AVR_COMPILERS, names("rig"))
 
 
 def _program(name: str) -> list[object]:
@@ -62,35 +68,35 @@ def file_state(path: Path) -> list[int]:
     return [info.st_mtime_ns, info.st_size]
 
 
-def package_versions(names: Iterable[str]) -> dict[str, str]:
+def package_versions(wanted: Iterable[str]) -> dict[str, str]:
     """Version of each package according to dpkg; empty where it is not installed, or the system has no dpkg.
 
     dpkg is asked once after each change of its status file, because a start must cost milliseconds.
     """
     status = file_state(DPKG_STATUS)
     if not status or not shutil.which("dpkg-query"):
-        return dict.fromkeys(names, "")
-    names = list(names)
+        return dict.fromkeys(wanted, "")
+    wanted = list(wanted)
     try:
         kept = json.loads(KEPT_VERSIONS.read_text())
     except (OSError, ValueError):
         kept = {}
-    if kept.get("status") != status or not set(names) <= kept["versions"].keys():
-        kept = {"status": status, "versions": installed_versions({*names, *all_names()})}
+    if kept.get("status") != status or not set(wanted) <= kept["versions"].keys():
+        kept = {"status": status, "versions": installed_versions({*wanted, *all_names()})}
         with suppress(OSError):  # in a clone that cannot be written it is asked each time
             KEPT_VERSIONS.parent.mkdir(parents=True, exist_ok=True)
             replace_text(KEPT_VERSIONS, json.dumps(kept))
-    return {name: kept["versions"][name] for name in names}
+    return {name: kept["versions"][name] for name in wanted}
 
 
-def installed_versions(names: Iterable[str]) -> dict[str, str]:
+def installed_versions(wanted: Iterable[str]) -> dict[str, str]:
     """Version of each package as dpkg-query gives it now; empty where it is not completely installed."""
     form = "-f=${binary:Package} ${db:Status-Status} ${Version}\n"
-    names = sorted(names)
-    query = subprocess.run(["dpkg-query", "-W", form, *names], capture_output=True, text=True, check=False)
+    wanted = sorted(wanted)
+    query = subprocess.run(["dpkg-query", "-W", form, *wanted], capture_output=True, text=True, check=False)
     rows = [line.split() for line in query.stdout.splitlines()]
     there = {row[0].split(":")[0]: row[2] for row in rows if len(row) == 3 and row[1] == "installed"}
-    return {name: there.get(name, "") for name in names}
+    return {name: there.get(name, "") for name in wanted}
 
 
 def replace_text(path: Path, text: str) -> None:

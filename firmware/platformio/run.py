@@ -16,6 +16,7 @@ import json
 import os
 import shutil
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import NoReturn
 
@@ -24,8 +25,7 @@ ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT / "host"))
 
 from plain_folder import plain  # noqa: E402  # the path is set just above
-from system_packages import names  # noqa: E402
-from toolchain import AVR_COMPILERS, begin_anew_if_changed, is_made_with, made_with  # noqa: E402
+from toolchain import begin_anew_if_changed, firmware_state, is_made_with, made_with  # noqa: E402
 
 CORE = ROOT / "build" / "platformio"
 LIBRARIES = CORE / "libdeps"
@@ -50,6 +50,11 @@ LIBRARY_META = {
     "spec": {"owner": "adafruit", "id": None, "name": "Adafruit INA219", "requirements": None, "uri": None},
 }
 LIBRARY_ENVIRONMENTS = ("uno-arduino", "bench-arduino")
+PACKAGES = {
+    **dict.fromkeys(LIBRARY_ENVIRONMENTS, ((), ("arduino-core-avr",))),
+    "native": (("gcc", "g++"), ("doctest-dev",)),
+}
+"""Environment -> programs and packages that it alone depends on."""
 SETTINGS = {
     "enable_telemetry": False,
     "check_platformio_interval": 36_500,
@@ -62,7 +67,7 @@ def prepare() -> None:
 
     PlatformIO and SCons do not notice a new compiler's headers, nor that the clone was moved: then all is made anew.
     """
-    state = made_with((*AVR_COMPILERS, "g++"), (*names("rig"), "arduino-core-avr", "doctest-dev"))
+    state = firmware_state()
     if not is_made_with(CORE, state):
         shutil.rmtree(BUILDS, ignore_errors=True)
     begin_anew_if_changed(CORE, state)
@@ -78,6 +83,14 @@ def prepare() -> None:
     state = CORE / "appstate.json"
     if not state.exists():
         _write(state, json.dumps({"settings": SETTINGS}))
+
+
+def begin_environments(arguments: list[str]) -> None:
+    """Empties the build folder of each named environment whose own packages have changed."""
+    for option, environment in pairwise(arguments):
+        if option in ("-e", "--environment") and environment in PACKAGES:
+            programs, packages = PACKAGES[environment]
+            begin_anew_if_changed(BUILDS / environment, made_with(programs, packages))
 
 
 def _copy(source: Path, target: Path) -> None:
@@ -115,6 +128,7 @@ def main(arguments: list[str]) -> int:
         print(f"firmware: {PYTHON} is missing: run host/bootstrap.py --test", file=sys.stderr)
         return 1
     if arguments:
+        begin_environments(arguments)
         become_platformio(arguments)
     return 0
 

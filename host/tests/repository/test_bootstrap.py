@@ -32,6 +32,14 @@ file(WRITE ${CMAKE_BINARY_DIR}/found "${OPTIONAL_INCLUDE}")
 """
 
 
+def platformio_run():
+    """firmware/platformio/run.py as a module."""
+    spec = importlib.util.spec_from_file_location("platformio_run", ROOT / "firmware/platformio/run.py")
+    run = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(run)
+    return run
+
+
 def step_named(name, needs):
     return next(step for step in bootstrap._steps(needs) if step.name == name)
 
@@ -510,13 +518,11 @@ def test_after_an_interruption_nothing_more_is_started(tmp_path, monkeypatch):
 
 def test_platformio_begins_anew_with_another_compiler_or_in_another_folder(tmp_path, monkeypatch):
     """SCons does not look into the headers of avr-libc, and PlatformIO's files name the folder."""
-    spec = importlib.util.spec_from_file_location("platformio_run", ROOT / "firmware/platformio/run.py")
-    run = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(run)
+    run = platformio_run()
     for name, place in {"CORE": "core", "LIBRARIES": "core/libdeps", "BUILDS": "builds"}.items():
         monkeypatch.setattr(run, name, tmp_path / place)
     compiler = ["avr-gcc 7"]
-    monkeypatch.setattr(run, "made_with", lambda *_: {"compiler": compiler[0]})
+    monkeypatch.setattr(run, "firmware_state", lambda: {"compiler": compiler[0]})
     run.prepare()
     for kept in ("builds/uno/firmware.elf", "core/packages/of-the-user"):
         (tmp_path / kept).parent.mkdir(parents=True, exist_ok=True)
@@ -529,3 +535,25 @@ def test_platformio_begins_anew_with_another_compiler_or_in_another_folder(tmp_p
     run.prepare()
     assert not (tmp_path / "builds").exists() and not (tmp_path / "core/packages/of-the-user").exists()
     assert (tmp_path / "core/packages/tool-scons/scons.py").exists()
+
+
+def test_a_package_of_one_firmware_environment_leaves_the_other_environments(tmp_path, monkeypatch):
+    """./test installs Arduino's core after README's first command has built the firmware without it."""
+    run = platformio_run()
+    version = [""]
+    monkeypatch.setattr(run, "BUILDS", tmp_path)
+    monkeypatch.setattr(run, "made_with", lambda programs, packages: {"packages": [*packages, *version]})
+    for name in ("uno", "uno-arduino", "native"):
+        run.begin_environments(["run", "-e", name])
+        (tmp_path / name).mkdir(exist_ok=True)
+        (tmp_path / name / "built").touch()
+    version[0] = "1.8.6"
+    run.begin_environments(["run", "-e", "uno", "-e", "uno-arduino"])
+    assert sorted(path.parent.name for path in tmp_path.glob("*/built")) == ["native", "uno"]
+    run.begin_environments(["test", "-e", "native"])
+    assert [path.parent.name for path in tmp_path.glob("*/built")] == ["uno"]
+
+
+def test_set_up_and_platformio_agree_on_what_the_firmware_was_made_with():
+    step = step_named("firmware", bootstrap.Needs(simulate=True))
+    assert step.state() == platformio_run().firmware_state()
