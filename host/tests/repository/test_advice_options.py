@@ -23,7 +23,7 @@ for name, command in COMMANDS.items():
     script, *words = script_name(name.split()), *name.split()
     PARSERS.setdefault(script, {})[" ".join(words if script == "measure.py" else words[1:])] = command.parser
 OF_OTHERS = re.compile(
-    r"\[\"--nojournal\"\]|(?:udevadm|pip|git|sha256sum|apt-get|rig-sim|loader)\b[^.;:()]*| -- [^\n]*"
+    r"\[\"--nojournal\"\]|(?:udevadm|usbipd|pip|git|sha256sum|apt-get|rig-sim|loader)\b[^.;:()]*| -- [^\n]*"
 )
 """Commands of other programs, in messages that advise them, mongod's, and a command of the user's behind --."""
 OPTION = re.compile(r"(?<![\w-])(?<!var\()--[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
