@@ -41,19 +41,21 @@ def skips_packages() -> bool:
     return os.environ.get("OPJOULE_SKIP_PACKAGES") == "1"
 
 
+def installed_versions(wanted: Iterable[str]) -> dict[str, str]:
+    """Version of each package as dpkg-query gives it now; empty where it is not completely installed."""
+    form = "-f=${binary:Package} ${db:Status-Status} ${Version}\n"
+    wanted = sorted(wanted)
+    query = subprocess.run(["dpkg-query", "-W", form, *wanted], capture_output=True, text=True, check=False)
+    rows = [line.split() for line in query.stdout.splitlines()]
+    there = {row[0].split(":")[0]: row[2] for row in rows if len(row) == 3 and row[1] == "installed"}
+    return {name: there.get(name, "") for name in wanted}
+
+
 def not_installed(wanted: Iterable[str]) -> list[str]:
     """The packages of `wanted` that are not completely installed, according to dpkg."""
     wanted = list(wanted)
-    query = subprocess.run(
-        ["dpkg-query", "-W", "-f=${binary:Package} ${db:Status-Status}\n", *wanted],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    present = {
-        line.split()[0].split(":")[0] for line in query.stdout.splitlines() if line.endswith(" installed")
-    }
-    return [name for name in wanted if name not in present]
+    versions = installed_versions(wanted)
+    return [name for name in wanted if not versions[name]]
 
 
 def install_sections(required: Sequence[str], optional: Sequence[str], log: Path) -> dict[str, str]:

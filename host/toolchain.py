@@ -10,13 +10,12 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from plain_folder import ROOT
-from system_packages import all_names, names
+from system_packages import all_names, installed_versions, names
 
 DPKG_STATUS = Path("/var/lib/dpkg/status")
 KEPT_VERSIONS = ROOT / "build" / "setup" / "package-versions.json"
@@ -87,16 +86,6 @@ def package_versions(wanted: Iterable[str]) -> dict[str, str]:
             KEPT_VERSIONS.parent.mkdir(parents=True, exist_ok=True)
             replace_text(KEPT_VERSIONS, json.dumps(kept))
     return {name: kept["versions"][name] for name in wanted}
-
-
-def installed_versions(wanted: Iterable[str]) -> dict[str, str]:
-    """Version of each package as dpkg-query gives it now; empty where it is not completely installed."""
-    form = "-f=${binary:Package} ${db:Status-Status} ${Version}\n"
-    wanted = sorted(wanted)
-    query = subprocess.run(["dpkg-query", "-W", form, *wanted], capture_output=True, text=True, check=False)
-    rows = [line.split() for line in query.stdout.splitlines()]
-    there = {row[0].split(":")[0]: row[2] for row in rows if len(row) == 3 and row[1] == "installed"}
-    return {name: there.get(name, "") for name in wanted}
 
 
 def replace_text(path: Path, text: str) -> None:
