@@ -162,7 +162,7 @@ def _packages_step(needs: Needs) -> Step:
 
     def install(log: Path, _: frozenset[str]) -> Failures:
         failed = install_sections(needs.sections, optional, log)
-        _check_engines(failed, needs)
+        _end_if_no_engine_is_left(failed, needs)  # rather than after minutes of building
         return failed
 
     wanted = names(*needs.sections, *optional)
@@ -306,17 +306,25 @@ def _obstacle(needs: Needs) -> str:
 
 
 def _check_engines(failed: Failures, needs: Needs) -> None:
-    """Says and stores which engines are left out and why: needed ones, and those of an earlier command.
+    """Says which engines are left out and why. Raises: SetupError: as _end_if_no_engine_is_left()."""
+    _end_if_no_engine_is_left(failed, needs)
+    for line in _left_out(failed):
+        say(f"  NOTE: {line}")
+
+
+def _end_if_no_engine_is_left(failed: Failures, needs: Needs) -> None:
+    """Stores which engines are left out and why: needed ones, and those of an earlier command.
 
     Raises: SetupError: no needed engine is left, or the tests lack one.
     """
     note_failures(needs.engines | failed.keys(), failed)
-    lines = [f"{engine} is left out: {why}" for engine, why in failed.items()]
     missing = needs.engines & failed.keys()
     if missing and (needs.test or missing == needs.engines):
-        raise SetupError("\n".join(lines))
-    for line in lines:
-        say(f"  NOTE: {line}")
+        raise SetupError("\n".join(_left_out(failed)))
+
+
+def _left_out(failed: Failures) -> list[str]:
+    return [f"{engine} is left out: {why}" for engine, why in failed.items()]
 
 
 def _todo(needs: Needs) -> list[Step]:
