@@ -164,7 +164,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 {
                     name: [scaled_errors(measurements, view, q) for q in QUANTITIES]
                     for view, name in VIEWS.items()
-                }
+                },
+                QUANTITIES,
             )
         )
     narrow = too_narrow(measurements)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from random_measurement import QUANTITIES
-
 PANEL, LEFT, ROW, TOP = 400, 190, 34, 46
 REACH = 2.0
 """Greatest error over uncertainty on the axis; larger values are drawn at the edge."""
 
 
-def draw(views: Mapping[str, Sequence[Sequence[float]]], rows: Sequence[str] = QUANTITIES) -> str:
+def draw(views: Mapping[str, Sequence[Sequence[float]]], rows: Sequence[str]) -> str:
     """Draws the plot as SVG.
 
     Args:

@@ -104,6 +104,7 @@ def bench_runs(tmp_path_factory):
     return results
 
 
+@pytest.mark.end_to_end
 @pytest.mark.parametrize(("what", "sensor"), [("typed", "bench-1@0x40"), ("series", "bench-3@0x40")])
 def test_points_become_a_file_with_the_sensors_true_errors_within_what_it_states(bench_runs, what, sensor):
     status, out, stderr = bench_runs[what]
@@ -124,6 +125,7 @@ def test_points_become_a_file_with_the_sensors_true_errors_within_what_it_states
     assert Path(result["picture"]).read_text().count("<circle") == 2 * len(LOADS_A)
 
 
+@pytest.mark.end_to_end
 def test_the_two_meters_in_series_were_recorded_at_the_same_time_into_records_of_their_own(bench_runs):
     for which in ("sensor", "reference"):
         contents = json.loads((bench_runs["folder"] / "series" / which / "run.json").read_text())
@@ -131,6 +133,7 @@ def test_the_two_meters_in_series_were_recorded_at_the_same_time_into_records_of
         assert contents["capture"]["samples"] > 3000
 
 
+@pytest.mark.end_to_end
 def test_a_check_says_that_the_calibration_holds_or_that_the_sensor_has_drifted(bench_runs):
     status, out, stderr = bench_runs["check"]
     assert status == 0, stderr
@@ -140,6 +143,7 @@ def test_a_check_says_that_the_calibration_holds_or_that_the_sensor_has_drifted(
     assert json.loads(out)["drifted"]
 
 
+@pytest.mark.end_to_end
 def test_a_trace_of_the_calibrated_sensor_is_corrected_when_it_is_read(bench_runs):
     """The file is found by the sensor's name; what was recorded stays raw."""
     recorded = bench_runs["folder"] / "check" / "sensor"
@@ -158,6 +162,7 @@ def test_a_trace_of_the_calibrated_sensor_is_corrected_when_it_is_read(bench_run
     assert (raw.current_a == kept).all()
 
 
+@pytest.mark.end_to_end
 def test_a_recording_uses_the_calibration_warns_of_a_hot_room_and_refuses_another_sensors(
     bench_runs, tmp_path, capsys, monkeypatch
 ):
@@ -277,6 +282,7 @@ def test_a_minute_of_each_load_calibrates_a_shunt_that_heats_up_through_the_firm
     assert abs(held["calibrated_error"]) < held["calibrated_u"] < 3e-3 < abs(held["delivered_error"])
 
 
+@pytest.mark.end_to_end
 def test_a_check_without_a_calibration_of_this_sensor_is_refused_before_any_question(bench_runs, tmp_path):
     """Also where the file bears the sensor's name and is another's."""
     (tmp_path / "bench-9@0x40.toml").write_text(
