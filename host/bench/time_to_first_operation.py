@@ -66,7 +66,11 @@ def measure_once(folder: Path, sshd: Sshd, link: Link) -> float:
             "--settle-limit",
             "0",
             "--no-harness",
-            "--no-blocks",
+            "--no-reads",
+            "--rate",
+            "full",
+            "--reset",
+            "load",
             "--no-signature",
             "--json",
         ]

@@ -45,7 +45,18 @@ def measure(hours: float, out: Path) -> dict[str, list[float]]:
     temporary.mkdir(parents=True)
     command = [*COMMAND, "--db", "leveldb", "--device", "rpi4", "--simulate", "--records", "20000"]
     command += ["--seconds", str(round(hours * 3600)), "-p", f"target={OPERATIONS_PER_S}"]
-    command += ["--repeats", "1", "--no-blocks", "--no-harness", "--out", str(out / "run")]
+    command += [
+        "--repeats",
+        "1",
+        "--no-reads",
+        "--rate",
+        "full",
+        "--reset",
+        "load",
+        "--no-harness",
+        "--out",
+        str(out / "run"),
+    ]
     memory: dict[str, list[float]] = defaultdict(list)
     begun_s = time.monotonic()
     with (out / "said").open("w") as said:

@@ -36,6 +36,7 @@ class PhaseCommand {
     if (status.is_ok()) status = open();
     if (status.is_ok()) status = look_inside();
     if (!status.is_ok()) return report_failure(status);
+    settle_opening();
     run();
     judge_operations();
     judge_end();
@@ -55,7 +56,9 @@ class PhaseCommand {
   Status look_inside();
   void verify_count();
   void run();
+  void settle_opening();
   void settle();
+  bool settle_engine(double limit_s);
   void close();
   Status write_back_rest(double limit_s, const std::string& what, bool* written_back);
   void judge_end();
@@ -234,23 +237,40 @@ void PhaseCommand::run() {
           "trace " + options_.trace + ": ended without an operation; did what makes it fail?"});
 }
 
+// Work that opening the database began, as merging the files that an earlier run has left, ends
+// before the first operation: it belongs to no operation of this run.
+void PhaseCommand::settle_opening() {
+  if (phase_ != Phase::kRun || !settle_asked_ || stop_requested()) return;
+  const int64_t start_ns = board_ns();
+  settle_engine(settle_limit_s_);
+  bool written_back = true;
+  const double left_s = settle_limit_s_ - static_cast<double>(board_ns() - start_ns) * 1e-9;
+  keep(write_back_rest(left_s, "syncfs after open", &written_back));
+}
+
+// In slices, so that a signal or a failure to write the events ends the wait.
+bool PhaseCommand::settle_engine(double limit_s) {
+  bool settled = false;
+  const int64_t start_ns = board_ns();
+  for (double left = limit_s; !settled && left > 0 && !stop_requested() &&
+                              events_status().is_ok() && database_->can_settle();) {
+    if (Status status = database_->settle(std::min(left, kSettleSliceS), &settled);
+        !status.is_ok()) {
+      keep(std::move(status));
+      break;
+    }
+    left = limit_s - static_cast<double>(board_ns() - start_ns) * 1e-9;
+  }
+  return settled;
+}
+
 void PhaseCommand::settle() {
   summary_.settle_asked = settle_asked_ && !stop_requested();
   if (!summary_.settle_asked) return;
   lines_.print_now("settle-start");
   const int64_t start_ns = board_ns();
-  bool engine_settled = false;
+  const bool engine_settled = settle_engine(settle_limit_s_);
   bool written_back = true;
-  // In slices, so that a signal or a failure to write the events ends the wait.
-  for (double left = settle_limit_s_; !engine_settled && left > 0 && !stop_requested() &&
-                                      events_status().is_ok() && database_->can_settle();) {
-    if (Status status = database_->settle(std::min(left, kSettleSliceS), &engine_settled);
-        !status.is_ok()) {
-      keep(std::move(status));
-      break;
-    }
-    left = settle_limit_s_ - static_cast<double>(board_ns() - start_ns) * 1e-9;
-  }
   const double left_s = settle_limit_s_ - static_cast<double>(board_ns() - start_ns) * 1e-9;
   keep(write_back_rest(left_s, "syncfs", &written_back));
   summary_.settled = engine_settled && written_back;

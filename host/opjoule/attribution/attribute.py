@@ -21,7 +21,7 @@ from opjoule.attribution.run_windows import RunWindows
 from opjoule.attribution.sensed_parts import SensedParts
 from opjoule.attribution.shares import Attribution, EnergyCourse, Share
 from opjoule.attribution.storage import SensedMedium
-from opjoule.attribution.verdict import IN_STEP, too_short, verdicts
+from opjoule.attribution.verdict import IN_STEP, INDEPENDENT_MIN, too_short, verdicts
 from opjoule.attribution.windows import window_ns
 from opjoule.attribution.work import Work
 from opjoule.trace.power_trace import BoolArray, Float64Array
@@ -87,14 +87,16 @@ def attribute_runs(works: Sequence[Work]) -> list[Attribution]:
         ]
     moved_j = np.zeros(len(columns.names)) if seen_j is None else np.abs(seen_j[0] - whole.energy_j)
     sensed = _sensed(works, runs)
-    reasons = _reasons(works, columns, matrix, whole, moved_j > MOVED_U * budget.standard_u_j(whole), sensed)
+    in_step = moved_j > MOVED_U * budget.standard_u_j(whole)
+    reasons = _reasons(works, columns, matrix, whole, in_step, sensed)
+    seen_alone = (whole.independent >= INDEPENDENT_MIN) & ~in_step
     of_medium = sensed.reasons(float(whole.energy_j[:-1].sum())) if sensed else {}
     return [
         _attribution(
             work,
             run,
             columns,
-            _shares(columns.names, fit, reasons, budget),
+            _shares(columns.names, fit, reasons, budget, seen_alone),
             of_medium,
             media.best.tail_length_s,
             _course(columns, matrix[windows], fit, run),
@@ -139,7 +141,7 @@ def _attribution(
 ) -> Attribution:
     """Attribution of one run; `of_medium`: why a sensor does not identify write-back and tail."""
     marginal, alone = work.marginal(), None
-    whole = Share(marginal.energy.value, marginal.budget.standard_u)
+    whole = SensorBudget.of([marginal]).whole
     activities = {name: shares[name] for name in columns.of_activity}
     if work.storage and (sensed := _sensed([work], [run])):
         activities, alone = sensed.joined_with(activities, of_medium), sensed.alone
@@ -250,10 +252,15 @@ def _reasons(
     ]
 
 
-def _shares(names: Sequence[str], fit: Fit, reasons: Sequence[str], budget: FitBudget) -> dict[str, Share]:
-    """Energy of each part, scaled from the windows' sum to the stated energy of the whole."""
+def _shares(
+    names: Sequence[str], fit: Fit, reasons: Sequence[str], budget: FitBudget, seen_alone: BoolArray
+) -> dict[str, Share]:
+    """Energy of each part, scaled from the windows' sum to the stated energy of the whole.
+
+    `seen_alone`: whether enough windows show a part for an interval, shape (q,).
+    """
     stated_j, u_j = (fit.energy_j * budget.stated).tolist(), budget.standard_u_j(fit).tolist()
     sources, by_source = zip(*budget.in_common_j(fit).items(), strict=True)
     in_common_j = [dict(zip(sources, row_j, strict=True)) for row_j in np.stack(by_source, axis=1).tolist()]
-    figures = zip(stated_j, u_j, reasons, in_common_j, strict=True)
+    figures = zip(stated_j, u_j, reasons, in_common_j, seen_alone.tolist(), strict=True)
     return {name: Share(*of_part) for name, of_part in zip(names, figures, strict=True)}

@@ -49,6 +49,12 @@ class SensorBudget:
         shared = {name: total / size_j for name, total in sums.items()}
         return cls(stated_j, whole_u_j, scaling_u_j / size_j, shared)
 
+    @property
+    def whole(self) -> Share:
+        """The stated energy, with the errors that its parts have in common."""
+        in_common_j = {"whole": self.whole_u_j, "scale": self.scale_u * self.stated_j}
+        return Share(self.stated_j, math.hypot(*in_common_j.values()), in_common_j=in_common_j)
+
     def apart_u(self, other: SensorBudget) -> float:
         """Relative standard uncertainty of the ratio of two sensors' scales. Source: JCGM 100:2008, 5.2.2."""
         in_common = math.fsum(u * other.shared.get(source, 0.0) for source, u in self.shared.items())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from opjoule.attribution.columns import FOREGROUND
 from opjoule.trace.power_trace import Float64Array, Int64Array
@@ -22,6 +22,8 @@ class Share:
     in_common_j: Mapping[str, float] = field(default_factory=dict)
     """Contributions of errors that shares have in common, as a sensor's gain: source -> contribution of one standard
     uncertainty [J], with sign."""
+    has_interval: bool = True
+    """Whether the uncertainty is known, however wide; False if too few windows show it."""
 
     @classmethod
     def sum_of(cls, shares: Iterable[Share]) -> Share:
@@ -37,6 +39,16 @@ class Share:
         own_j2 = math.fsum(share._own_j2 for share in listed)
         u_j = math.hypot(math.sqrt(own_j2), *in_common_j.values())
         return cls(math.fsum(share.energy_j for share in listed), u_j, in_common_j=in_common_j)
+
+    def scaled(self, factor: float) -> Share:
+        """The share times an exact factor."""
+        in_common_j = {source: factor * u_j for source, u_j in self.in_common_j.items()}
+        energy_j, u_j = factor * self.energy_j, abs(factor) * self.standard_u_j
+        return replace(self, energy_j=energy_j, standard_u_j=u_j, in_common_j=in_common_j)
+
+    def __neg__(self) -> Share:
+        """The share with the opposite sign, for a difference by sum_of()."""
+        return self.scaled(-1.0)
 
     @property
     def _own_j2(self) -> float:

@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Final
 
-GROWING: Final = ("prepare", "work", "blocks")
+GROWING: Final = ("prepare", "work")
 """Roles of the phases that take longer with more records and operations, if a job marks no phases."""
 APART: Final = 2.0
 """Ratio of two sizes from which the difference of their times exceeds the spread of measurements."""

@@ -77,7 +77,8 @@ def settings_of(document: Mapping[str, Any]) -> Settings:
         settings["board"] = dict(change.partition("=")[::2] for change in state)
     # The loader's summary of the first run; empty for a study without a loader.
     summary = _at(document, "loader.run-1") or _at(document, "loader.load-1") or {}
-    for key, value in (summary.get("workload") or {}).items():
+    of_warm_up = {"target": f"{100 * study['rate']:g} % of the warm-up's"} if study.get("rate") else {}
+    for key, value in ((summary.get("workload") or {}) | of_warm_up).items():
         if group := _WORKLOAD_GROUPS.get(key, "workload"):
             settings[group][key] = value
     for key, value in (summary.get("settings") or {}).items():

@@ -1,42 +1,36 @@
-"""Runs the attribution on a record's repeats, and computes its figures by kind of operation."""
+"""Runs the attribution on a record's repeats."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
 from opjoule.attribution.activities import background
 from opjoule.attribution.attribute import attribute_runs
-from opjoule.attribution.columns import TAIL, WRITE_BACK
 from opjoule.attribution.counters import Counters
-from opjoule.attribution.shares import Attribution, Share
+from opjoule.attribution.shares import Attribution
 from opjoule.attribution.storage import StorageTrace
 from opjoule.attribution.work import Work
 from opjoule.databases.registry import background_threads
 from opjoule.energy.baseline import MarginalEnergy
-from opjoule.evaluation.quantities.attribution import READS, share_figure
-from opjoule.evaluation.quantities.figures import Figure, over_repeats
 from opjoule.evaluation.quantities.repeat import NO_IDLE, Repeat, RepeatEnergy, SystemSamples
 from opjoule.evaluation.repeat_energy import AlignedTrace, repeat_idle
 from opjoule.operations import schemas
 from opjoule.operations.operation_table import OperationTable
-from opjoule.record.phases import Cycle, Role
+from opjoule.record.phases import Cycle
 from opjoule.record.result import WAITED
-from opjoule.units import Measured, Missing, exact
+from opjoule.units import Missing
 
 SHORTEST_S: Final = 0.2
 """Shortest run [s] for which windows can be compared; it must also contain enough samples."""
 SAMPLES_MIN: Final = 160
 WAITED_MIN: Final = 0.1
 """Fraction of the run from which the waiting of operations is worth a line."""
-BY_BYTES: Final = (
-    "divided among the kinds that write, in proportion to their bytes: a rule, not a measurement"
-)
 
 
 @dataclass(frozen=True)
@@ -139,28 +133,6 @@ def _counters(samples: SystemSamples | Missing) -> Counters | None:
     return Counters(table["board_ns"].to_numpy().astype(np.int64), *columns)
 
 
-def by_operation(repeats: Sequence[Repeat], blocks: Repeat | None) -> dict[str, Any]:
-    """Counts and energies by kind, over all repeats, or from `blocks` if that gives the narrower interval."""
-    counts = OperationTable.concatenate([repeat.operations for repeat in repeats]).counts()
-    entries = {}
-    for name, count in counts.items():
-        energy = over_repeats([_foreground(repeat, name) for repeat in repeats])
-        in_blocks = over_repeats([_foreground(blocks, name)]) if blocks else energy
-        from_blocks = isinstance(energy, Missing) and in_blocks is not energy
-        if isinstance(in_blocks, Measured) and isinstance(energy, Measured):
-            from_blocks = in_blocks.relative_u < energy.relative_u
-        energy = in_blocks if from_blocks else energy
-        later = over_repeats([_background(repeat, name) for repeat in repeats])
-        entries[name] = {
-            "count": exact(count / len(repeats), "1"),
-            "energy_per_operation_j": energy,
-            "background_energy_per_operation_j": later,
-            "identifiable": not isinstance(energy, Missing),
-            "measured_in": (Role.BLOCKS if from_blocks else Role.WORK).value,
-        }
-    return entries
-
-
 def waiting_warnings(repeats: Sequence[Repeat], slower: str) -> list[str]:
     """One line if operations waited for a considerable part of the run; `slower`: option for a lower rate."""
     known = [repeat.attribution for repeat in repeats if not isinstance(repeat.attribution, Missing)]
@@ -172,47 +144,6 @@ def waiting_warnings(repeats: Sequence[Repeat], slower: str) -> list[str]:
         f"{WAITED} about {100 * waited:.0f} % of the run: the engine blocked them or slowed them down. The "
         f"energy of the run contains the idle power of that time, and may depend on the medium{advice}"
     ]
-
-
-def _foreground(repeat: Repeat, kind: str) -> Figure | Missing:
-    if isinstance(repeat.attribution, Missing):
-        return repeat.attribution
-    share, count = repeat.attribution.operations.get(kind), repeat.operations.counts().get(kind, 0)
-    if share is None or not count:
-        return Missing(f"no {kind} in this repeat", "J")
-    figure = share_figure(share)
-    return figure if isinstance(figure, Missing) else figure.scale(1.0 / count)
-
-
-def _background(repeat: Repeat, kind: str) -> Figure | Missing:
-    """Later energy caused by one operation of a kind, in proportion to the bytes it writes [J]."""
-    if isinstance(repeat.attribution, Missing):
-        return repeat.attribution
-    counts = repeat.operations.counts()
-    if kind in READS or not counts.get(kind):
-        return Figure(0.0, "J", 0.0) if counts.get(kind) else Missing(f"no {kind} in this repeat", "J")
-    writing = [name for name in counts if name not in READS]
-    whole = _later(repeat.attribution)
-    if isinstance(whole, Missing):
-        return whole
-    moved = repeat.operations.bytes_by_kind()
-    sizes = {name: float(moved[name]) for name in writing}
-    if not any(sizes.values()):
-        sizes = {name: float(counts[name]) for name in writing}
-    energy = whole.scale(sizes[kind] / sum(sizes.values()) / counts[kind])
-    return energy if len(writing) == 1 else Figure(energy.value, "J", None, BY_BYTES)
-
-
-def _later(attribution: Attribution) -> Figure | Missing:
-    """Energy of all background work [J]."""
-    parts: dict[str, Share] = dict(attribution.activities)
-    if attribution.alone:  # a sensor's energy of the medium is more certain than the tail's share of it
-        parts = {name: share for name, share in parts.items() if name not in (WRITE_BACK, TAIL)}
-        parts["the medium"] = attribution.alone
-    if names := [name for name, share in parts.items() if share.unidentified]:
-        return Missing(f"{' and '.join(names)} cannot be separated from the rest", "J")
-    whole = Share.sum_of(parts.values())
-    return Figure(whole.energy_j, "J", whole.standard_u_j)
 
 
 def course_table(repeats: Sequence[Repeat]) -> pa.Table:

@@ -20,7 +20,7 @@ from opjoule.operations.oplog import FILE_HEADER, read_operation_log
 from opjoule.record.run import LoaderSummary
 from opjoule.record.run_record import RunRecord
 
-_TAG: Final = re.compile(r"(load|run|blocks)-([0-9]+)")
+_TAG: Final = re.compile(r"(load|reads|run|blocks)-([0-9]+)")
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Self
 
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.baseline import IdlePower, idle_power, marginal_energy
@@ -18,7 +19,7 @@ from opjoule.energy.window import EnergyResult, Window, window_energy_j
 from opjoule.errors import DataFault
 from opjoule.evaluation.quantities.repeat import NO_IDLE, RepeatEnergy
 from opjoule.record.phases import Cycle, Phase, Role
-from opjoule.units import Missing, Quantity
+from opjoule.units import Measured, Missing, Unstated
 
 HARNESS = "harness"
 """Control that runs the same operations without a database."""
@@ -74,24 +75,36 @@ def repeat_idle(aligned: AlignedTrace, cycle: Cycle) -> IdlePower | None:
     return idle_power(aligned.cells, [aligned.window(idle, idle) for idle in idles], aligned.sensor)
 
 
-def harness_energy(
-    aligned: AlignedTrace, phases: Sequence[Phase], idle: IdlePower | None, operations: float
-) -> Quantity:
-    """Energy of the loader itself for `operations`: the harness phase above idle, scaled by its number of operations.
+@dataclass(frozen=True)
+class Harness:
+    """The control that runs the same operations without a database."""
 
-    Noise and alignment limit the accuracy of a short phase; the uncertainty includes them. Missing if the phase is
-    outside the trace or mostly lost.
-    """
-    harness = [phase for phase in phases if phase.name == HARNESS and phase.role is Role.CONTROL]
-    if not harness:
-        return Missing("the harness was not measured (--no-harness, or the run ended early)", "J")
-    if idle is None:
-        return Missing(NO_IDLE, "J")
-    if not harness[0].operations:
-        return Missing("the harness executed no operation", "J")
-    try:
-        energy = aligned.energy(harness[0], harness[0])
-    except DataFault as fault:
-        return Missing(str(fault), "J")
-    marginal = marginal_energy(energy, idle, aligned.sensor)
-    return marginal.energy.scale(operations / harness[0].operations)
+    operations: int
+    energy: Measured | Unstated
+    """Energy above idle."""
+
+    @classmethod
+    def of(cls, aligned: AlignedTrace, phases: Sequence[Phase], idle: IdlePower | None) -> Self | Missing:
+        """The control of a measurement. Missing if its phase is outside the trace or mostly lost."""
+        found = next(
+            (phase for phase in phases if phase.name == HARNESS and phase.role is Role.CONTROL), None
+        )
+        if found is None:
+            return Missing("the harness was not measured (--no-harness, or the run ended early)", "J")
+        if idle is None:
+            return Missing(NO_IDLE, "J")
+        if not found.operations:
+            return Missing("the harness executed no operation", "J")
+        try:
+            energy = aligned.energy(found, found)
+        except DataFault as fault:
+            return Missing(str(fault), "J")
+        marginal = marginal_energy(energy, idle, aligned.sensor)
+        return cls(found.operations, marginal.energy)
+
+    def energy_of(self, operations: float) -> Measured | Unstated:
+        """Energy of the loader itself for a number of operations [J].
+
+        Noise and alignment limit the accuracy of a short phase; the uncertainty includes them.
+        """
+        return self.energy.scale(operations / self.operations)

@@ -6,7 +6,7 @@ import csv
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -14,15 +14,16 @@ from typing import Any
 import pyarrow as pa
 
 from opjoule.attribution.shares import Attribution
+from opjoule.energy.baseline import marginal_energy
 from opjoule.energy.budget import Budget
 from opjoule.energy.near_range import near_range_warnings
 from opjoule.errors import DataFault, RecordFault
 from opjoule.evaluation.alignment import Alignment
+from opjoule.evaluation.all_told import ReadsApart, by_operation, quiet_part
 from opjoule.evaluation.attributed import (
     MediumTrace,
     WorkedRun,
     attributed,
-    by_operation,
     course_table,
     waiting_warnings,
 )
@@ -34,14 +35,14 @@ from opjoule.evaluation.quantities.figures import Figure, Figures, by_repeat, me
 from opjoule.evaluation.quantities.operations import operations as operations_of
 from opjoule.evaluation.quantities.operations import per_operation
 from opjoule.evaluation.quantities.repeat import NO_IDLE, Repeat, RepeatEnergy, StorageEnergy, SystemSamples
-from opjoule.evaluation.repeat_energy import AlignedTrace, harness_energy, repeat_energy
+from opjoule.evaluation.repeat_energy import HARNESS, AlignedTrace, Harness, repeat_energy, repeat_idle
 from opjoule.evaluation.until import until_warnings
 from opjoule.evaluation.wording import Wording, wording_of
 from opjoule.operations import schemas
 from opjoule.operations.board_files import read_system
 from opjoule.operations.operation_table import OperationTable
 from opjoule.record.job_results import job_results
-from opjoule.record.phases import Cycle, Phase, Role, blocks_repeat, worked_repeats
+from opjoule.record.phases import Cycle, Phase, Role, worked_repeats
 from opjoule.record.result import stand_in_words
 from opjoule.record.run import Generator, Run
 from opjoule.record.run_record import RunRecord
@@ -75,7 +76,6 @@ def build_result(parts: AlignedRun) -> tuple[dict[str, Any], list[TraceFault]]:
     if not numbers:
         raise DataFault("no repeat has a complete run: there is no result to give")
     repeats = _repeats(parts, numbers)
-    blocks, faults = _blocks(parts)
     wording = wording_of(record.run)
     quantities = wording.quantities
     figures = [quantities.figures(repeat) for repeat in repeats]
@@ -83,8 +83,10 @@ def build_result(parts: AlignedRun) -> tuple[dict[str, Any], list[TraceFault]]:
     mean_operations, run = fmean(operations_of(repeat).value for repeat in repeats), record.run
     harness = {}
     if quantities.get(HARNESS_ENERGY):
-        idle = repeats[0].energy.idle
-        harness[HARNESS_ENERGY] = harness_energy(aligned, phases, idle, mean_operations)
+        control = Harness.of(aligned, phases, repeats[0].energy.idle)
+        harness[HARNESS_ENERGY] = (
+            control if isinstance(control, Missing) else control.energy_of(mean_operations)
+        )
     made = {**budgets([repeat.energy for repeat in repeats]), "headline_budget": headline_budget(repeats)}
     marked = _marked(record, aligned, repeats)
     common = shared_with_others(made, quantities, figures) | _shared_by_path(list(map(by_path, marked)))
@@ -98,7 +100,7 @@ def build_result(parts: AlignedRun) -> tuple[dict[str, Any], list[TraceFault]]:
         **harness,
         "alignment": parts.alignment.stated(),
         "timebase": repeats[0].energy.run.timebase.stated(),
-        "by_operation": by_operation(repeats, blocks),
+        "by_operation": by_operation(repeats, _reads_apart(parts)),
         "warnings": short_run_warnings(
             [phase for phase in phases if phase.role is Role.WORK],
             aligned.cells.period_ns,
@@ -114,19 +116,23 @@ def build_result(parts: AlignedRun) -> tuple[dict[str, Any], list[TraceFault]]:
         "generator": _generator(record.run),
     }
     write_parquet(record.path("attribution.parquet"), schemas.ATTRIBUTION, [course_table(repeats)])
-    return result, faults + [
-        fault for repeat in repeats for fault in trace_faults(repeat.number, repeat.energy)
-    ]
+    return result, [fault for repeat in repeats for fault in trace_faults(repeat.number, repeat.energy)]
 
 
-def _blocks(evidence: AlignedRun) -> tuple[Repeat | None, list[TraceFault]]:
-    """The cycle in mix blocks, None without one or a sound trace, and its faults, which withhold nothing."""
-    number = blocks_repeat(evidence.phases)
-    if number is None:
-        return None, []
-    (blocks,) = _repeats(evidence, [number])
-    faults = [replace(fault, withholds=()) for fault in trace_faults(number, blocks.energy)]
-    return (None if faults else blocks), faults
+def _reads_apart(parts: AlignedRun) -> ReadsApart | None:
+    """The reads on their own; None without them, without idle power, or without a sound trace of them."""
+    cycle = Cycle.of_reads(parts.phases)
+    quiet = quiet_part(cycle.work, parts.events) if cycle else None
+    if cycle is None or quiet is None:
+        return None
+    with suppress(DataFault):
+        idle = repeat_idle(parts.aligned, cycle)
+        operations = parts.operations.started_in(quiet.start_board_ns, quiet.end_board_ns)
+        if idle is None or not len(operations):
+            return None
+        energy = parts.aligned.energy(quiet, quiet)
+        return ReadsApart.of(marginal_energy(energy, idle, parts.aligned.sensor), operations)
+    return None
 
 
 def _notes(wording: Wording, record: RunRecord, aligned: AlignedTrace, phases: Sequence[Phase]) -> list[str]:
@@ -188,7 +194,10 @@ def _repeat(
 ) -> Repeat:
     run, settle = worked.cycle.work, worked.cycle.drain
     count = float(len(worked.operations) or run.operations)
-    harness = harness_energy(evidence.aligned, evidence.phases, energy.idle, count)
+    harness = Harness.of(evidence.aligned, evidence.phases, energy.idle)
+    control, core_w = evidence.record.run.loader.get(f"{HARNESS}-1"), None
+    if not isinstance(harness, Missing) and control and control.cpu_s:
+        core_w = harness.energy.value / control.cpu_s
     medium, storage = _medium(evidence), None
     if medium and worked.medium:
         storage = StorageEnergy(worked.medium().marginal, medium.of_board)
@@ -201,7 +210,8 @@ def _repeat(
         worked.operations,
         worked.samples,
         attribution,
-        harness if isinstance(harness, Missing) else Figure.energy(harness),
+        harness if isinstance(harness, Missing) else Figure.energy(harness.energy_of(count)),
+        core_w,
         storage,
     )
 

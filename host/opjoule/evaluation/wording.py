@@ -91,14 +91,7 @@ def _size(effective: Mapping[str, str]) -> str:
 def _notes(run: Run) -> list[str]:
     summary = run.summary
     server = summary.settings.get("mongodb.server", "mongod")
-    notes = [] if server.startswith("mongod") else [stand_in_words(f"another server ({server})", "MongoDB")]
-    if summary.mix_blocks:
-        notes.append(
-            f"the run had {summary.mix_blocks} mix blocks of {summary.workload[MIX_BLOCK]} s, each with a "
-            "different mix of operations, to separate the energies of the kinds. Only the whole run has the "
-            "workload's mix. Compare its figures with other runs in mix blocks, not with the plain workload"
-        )
-    return notes
+    return [] if server.startswith("mongod") else [stand_in_words(f"another server ({server})", "MongoDB")]
 
 
 def _apart(run: Run) -> str:

@@ -7,7 +7,6 @@ afterwards. However the run ends, the record contains everything up to that mome
 import contextlib
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from opjoule.clocks.played_signature import chip_ms, chips_text
@@ -21,9 +20,9 @@ from opjoule.measuring.settling import Settling
 from opjoule.meters.capture import Capture
 from opjoule.operations.board_files import MARKS_FILE, PhaseMark
 from opjoule.record.groups import ABOVE_IDLE
-from opjoule.record.phases import SIGNATURE, WORKED, Phase, Role
+from opjoule.record.phases import MEASURED, SIGNATURE, WORKED, Phase, Role
 from opjoule.record.run_record import RunRecord
-from opjoule.studies.interface import Step, Study, Workload
+from opjoule.studies.interface import Step, Workload
 
 _POLL_S = 0.05
 _SHOWN_POLL_S = 0.5
@@ -93,7 +92,9 @@ class Execution:
         self._board_faults: list[str] = []
         self._repeats = plan.repeats
         self._rest: Rest | None = None
-        """Power of the last baseline, or before anything was done on the board."""
+        """Power of the last baseline; of the rest before all work, while a repeat is prepared."""
+        self._rest_before: Rest | None = None
+        self._in_repeats = False
         self._written, self._before_bytes = False, 0
         self.phases: list[Phase] = []
         self.summaries: dict[str, dict[str, Any]] = {}
@@ -115,17 +116,17 @@ class Execution:
         self._board.probe.keep_marks(self._raw / MARKS_FILE)
         self._signature(1)
         self._begin_files("rest")
-        before = self._await_rest()
+        self._rest = self._rest_before = self._await_rest()
         self._study = self._plan.study.under(self._capture.period_ns * 1e-9)
-        repeat = 0
-        while repeat < self._plan.repeats or not enough(repeat):
-            repeat += 1
-            self._repeats = max(self._repeats, repeat)
-            self._rest = before
-            self._repeat(self._study, repeat)
-        if in_blocks := self._study.in_blocks():
-            self._rest = before
-            self._repeat(in_blocks, repeat + 1)
+        with self._study.repeats(self._board, self._raw) as steps:
+            for step in steps:
+                self._do(step, 1)
+            self._study = self._study.after(self.summaries)
+            repeat, self._in_repeats = 0, True
+            while repeat < self._plan.repeats or not enough(repeat):
+                repeat += 1
+                self._repeats = max(self._repeats, repeat)
+                self._repeat(repeat)
         self._begin_files("controls")
         for step in self._study.controls(self._board):
             self._do(step, 1)
@@ -135,12 +136,11 @@ class Execution:
         for line in self._board.probe.warnings():
             self._record.add_warning(line)
 
-    def _repeat(self, study: Study, repeat: int) -> None:
+    def _repeat(self, repeat: int) -> None:
         self._begin_files(f"repeat-{repeat}")
-        with study.repeat(self._board, repeat, self._raw) as steps:
+        with self._study.repeat(self._board, repeat, self._raw) as steps:
             for step in steps:
-                in_blocks = step.role is Role.WORK and repeat > self._repeats
-                self._do(replace(step, name="blocks", role=Role.BLOCKS) if in_blocks else step, repeat)
+                self._do(step, repeat)
             self._begin_files(f"after-{repeat}")
             self._fetch()
 
@@ -153,11 +153,16 @@ class Execution:
             self._work(step, repeat)
 
     def _work(self, step: Step, repeat: int) -> None:
+        if step.role is Role.PREPARE:
+            self._rest = self._rest_before
+        last = self.phases[-1] if self.phases else None
+        if step.role in WORKED and last and (last.role, last.repeat) != (Role.BASELINE, repeat):
+            self._board.preparation.before_run()  # otherwise it was called before the repeat's own idle phase
         pending = self._board.probe.pending_write_bytes() if step.role in WORKED else 0
         tag, workload = f"{step.name}-{repeat}", step.runs
         title = step.name
         if step.role is not Role.CONTROL:
-            title = f"{'run' if step.role is Role.BLOCKS else step.name} {self._of_repeats(repeat)}"
+            title = f"{step.name} {self._of_repeats(repeat)}"
         printed = self._follow(step, tag, title)
         if workload.check and tag in self.summaries:
             workload.check(self.summaries[tag], tag)
@@ -166,7 +171,7 @@ class Execution:
             raise DeviceFault(f"{step.name} ended without marking its start and end; see {self._raw}")
         self._written, self._before_bytes = printed.settled, pending
         self._add(Phase(step.name, repeat, *bounds, role=step.role))
-        if step.role not in WORKED:
+        if step.role not in MEASURED:
             self._fetch_runs()
 
     def _bounds(self, step: Step, printed: PrintedMarks) -> Bounds | None:
@@ -240,7 +245,7 @@ class Execution:
 
     def _baseline(self, step: Step, repeat: int) -> None:
         """Measures idle power; after the work, it begins with the end of the drain."""
-        worked = any(phase.repeat == repeat and phase.role in WORKED for phase in self.phases)
+        worked = any(phase.repeat == repeat and phase.role in MEASURED for phase in self.phases)
         if not worked:
             self._board.preparation.before_run()
         if self._plan.idle_s <= 0:
@@ -329,6 +334,4 @@ class Execution:
         self._record.update(phases=self.phases)
 
     def _of_repeats(self, repeat: int) -> str:
-        if repeat > self._repeats:
-            return "(in mix blocks)"
-        return f"({repeat} of {self._repeats})" if self._repeats > 1 else ""
+        return f"({repeat} of {self._repeats})" if self._repeats > 1 and self._in_repeats else ""

@@ -52,17 +52,11 @@ class TimeLeft:
 
 def expected_phases(plan: Plan) -> list[Expected]:
     """The phases of a plan, in order."""
-    steps = plan.study.steps()
-    repeat = [step for step in steps if step.role not in (Role.CONTROL, Role.BLOCKS)]
-    controls = [step for step in steps if step.role is Role.CONTROL]
-    phases = [Expected("rest", "rest", plan.idle_s)]
-    for number in range(plan.repeats + (plan.study.in_blocks() is not None)):
-        phases += [_expected(plan, step, in_blocks=number == plan.repeats) for step in repeat]
-    phases += [Expected(control.name, control.name) for control in controls]
+    phases = [Expected("rest", "rest", plan.idle_s), *(_expected(plan, step) for step in plan.all_steps())]
     return [phase for phase in phases if phase.length_s != 0.0]
 
 
-def _expected(plan: Plan, step: Step, *, in_blocks: bool) -> Expected:
+def _expected(plan: Plan, step: Step) -> Expected:
     if step.role is Role.BASELINE:
         return Expected("idle", "idle", plan.idle_s)
     if step.role is Role.DRAIN:
@@ -70,9 +64,8 @@ def _expected(plan: Plan, step: Step, *, in_blocks: bool) -> Expected:
             step.name, "settle", least_s=min(QUIET_S, plan.settle_limit_s) if plan.idle_s else 0.0
         )
     if step.role in WORKED:
-        study = (plan.study.in_blocks() if in_blocks else None) or plan.study
-        length_s = study.to_json().get("run_s")  # of the studies that have this setting
-        return Expected(step.name, "blocks" if in_blocks else step.name, length_s or None)
+        length_s = plan.study.to_json().get("run_s")  # of the studies that have this setting
+        return Expected(step.name, step.name, length_s or None)
     return Expected(step.name, step.name)
 
 

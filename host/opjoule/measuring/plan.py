@@ -13,17 +13,17 @@ from opjoule.devices.profiles import BoardAndMedium, find_profile
 from opjoule.errors import BadInput
 from opjoule.files import file_sha256
 from opjoule.record.phases import WORKED, Role
-from opjoule.studies.interface import Study
+from opjoule.studies.interface import Step, Study
 
 PLAN_VERSION: Final = 1
 IDLE_S = 30.0
 """Length of an idle phase before and after each run on a board."""
 SIMULATED_IDLE_S = 3.0
 """Length of an idle phase on the simulated rig, whose board comes to rest at once."""
-REPEATS: Final = 3
+REPEATS: Final = 4
 SETTLE_LIMIT_S: Final = 60.0
 """Longest wait without progress of the medium's writes."""
-RUN_S = 10
+RUN_S = 20
 """Default length of a run."""
 LEAD_IN_MAX_S = 10.0
 _PLAIN: Final = ("idle_s", "repeats", "settle_limit_s", "simulated", "signature", "until_u", "repeats_limit")
@@ -96,7 +96,7 @@ class Plan:
     def phases(self) -> list[tuple[str, str]]:
         """(phase, description) of one repeat and of the controls, in order."""
         words, shown, worked = self.study.words(), [], False
-        for step in self.study.steps():
+        for step in [*self.study.once(), *self.study.steps()]:
             if step.role is Role.BASELINE:
                 about = f"{self.idle_s:g} s of idle power, the first {self.lead_in_s:.3g} s left out"
                 none = "none: without idle power no energy above idle is known (--idle 0)"
@@ -110,6 +110,17 @@ class Plan:
                 worked = worked or step.role in WORKED
                 shown.append((step.name, words.get(step.name, "")))
         return shown
+
+    def all_steps(self) -> list[Step]:
+        """The steps of all repeats, and those before and after them, in order, without workloads."""
+        once, steps = self.study.once(), self.study.steps()
+        first = [step for step in steps if step.role is not Role.CONTROL]
+        apart = [at for at, step in enumerate(first) if step.role is Role.READS]
+        later = [step for at, step in enumerate(first) if at not in apart and at - 1 not in apart]
+        if first[0].role is Role.BASELINE and once:
+            later = later[1:]  # an idle phase is that of both repeats beside it
+        controls = [step for step in steps if step.role is Role.CONTROL]
+        return [*once, *first, *later * (self.repeats - 1), *controls]
 
     def to_json(self) -> dict[str, Any]:
         """The plan as JSON: what is done, without its names on the command line and its destination."""

@@ -8,7 +8,7 @@ from typing import Any
 from opjoule.errors import NewerSchema, RecordFault
 from opjoule.evaluation.quantities.definition import Quantities
 from opjoule.evaluation.wording import TRACE, Wording, wording_of
-from opjoule.opened.quantities import ABSENT, quantity, rounded_quantity
+from opjoule.opened.quantities import ABSENT, all_told_paths, quantity, rounded_quantity
 from opjoule.opened.rounding import with_unit
 from opjoule.record.result import Conclusion, read_result
 from opjoule.record.run import Run
@@ -99,9 +99,9 @@ class Answer:
                 mean = f"{in_words(power, 'in the mean')} ({k_words([power])}); "
             return f"{self.title}: {mean}{TRACE_ONLY}"
         parts = [
-            in_words(number, definition.headline)
-            for definition in self.quantities.shown("headline")
-            if not isinstance(number := self.quantity(definition.key), Missing)
+            in_words(number, words)
+            for path, words in self.answers.items()
+            if not isinstance(number := self.quantity(path), Missing)
         ]
         if parts:
             return f"{self.title}: {'; '.join(parts)} ({self.covers})."
@@ -111,10 +111,16 @@ class Answer:
         return f"{self.title}: no {headline.label}: {why}"
 
     @property
+    def answers(self) -> dict[str, str]:
+        """Path -> words after the number, of each part of the answer: the kinds of operation all told come first."""
+        told = {path: f"all told for each {kind}" for kind, path in all_told_paths(self.result).items()}
+        return told | {of.key: of.headline for of in self.quantities.shown("headline")}
+
+    @property
     def covers(self) -> str:
         """Coverage factors and number of runs behind the stated intervals."""
         runs = self.concluded.repeats
-        k = k_words([self.quantity(definition.key) for definition in self.quantities.shown("headline")])
+        k = k_words([self.quantity(path) for path in self.answers])
         if runs == 1 and k != NOT_STATED:
             return f"{k}; one run, so the spread between runs is not included"
         return f"{k}, {counted(runs, 'run')}" if runs else k

@@ -7,7 +7,7 @@ leaves nothing out.
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from opjoule.evaluation.quantities.definition import Quantities
 from opjoule.opened.rounding import Rounded, from_zero, rounded
@@ -83,6 +83,18 @@ def by_kind(result: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
     """Figures of each kind of operation in result.json; empty if the record has none, or withholds all of them."""
     entries = result.get("by_operation") or {}
     return {} if is_quantity(entries) else entries
+
+
+ALL_TOLD: Final = "all_told_energy_per_operation_j"
+"""Key of the energy that an operation of a kind causes in all, now and later."""
+
+
+def all_told_paths(result: Mapping[str, Any]) -> dict[str, str]:
+    """Kind -> path of what one of its operations costs all told; empty with one kind, whose cost is the headline."""
+    kinds = by_kind(result)
+    if len(kinds) < 2:
+        return {}
+    return {kind: f"by_operation.{kind}.{ALL_TOLD}" for kind, entry in kinds.items() if ALL_TOLD in entry}
 
 
 def rows(result: Mapping[str, Any], table: Quantities) -> list[Row]:

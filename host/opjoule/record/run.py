@@ -149,6 +149,9 @@ class LoaderSummary(Struct, frozen=True):
     operations: int | None = None
     bytes: int | None = None
     """Size of the values moved [B]."""
+    duration_s: float | None = None
+    cpu_s: float | None = None
+    """Processor time of the loader [s]."""
     by_kind: dict[str, KindSummary] = {}
     settings: dict[str, str] = {}
     mix_blocks: int | None = None

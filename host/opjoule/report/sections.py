@@ -30,10 +30,11 @@ def headline(answer: Answer) -> Element:
     if answer.trace_only:
         no_workload = element("p", TRACE_ONLY[:1].upper() + TRACE_ONLY[1:], class_="workload")
         return element("header", kicker, title, no_workload)
+    kept = {of.key for of in answer.quantities if of.topic is Topic.HEADLINE or of.key in answer.result}
     answers = [
-        _big(answer, definition.key, definition.headline)
-        for definition in answer.quantities.shown("headline")
-        if definition.topic is Topic.HEADLINE or definition.key in answer.result
+        _big(answer, path, words)
+        for path, words in answer.answers.items()
+        if path in kept or path not in answer.quantities
     ]
     tiles = []
     for shown in answer.quantities.shown("tile"):

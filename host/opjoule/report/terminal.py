@@ -12,15 +12,14 @@ from rich.text import Text
 from opjoule.evaluation.faults import advised_length
 from opjoule.evaluation.quantities.definition import Definition, Topic
 from opjoule.opened.answer import Answer, open_answer
-from opjoule.opened.quantities import NONE, by_kind, quantity, quantity_text, row
+from opjoule.opened.quantities import ALL_TOLD, NONE, all_told_paths, by_kind, quantity, quantity_text, row
 from opjoule.opened.rounding import percent
-from opjoule.record.phases import Role
 from opjoule.record.result import StatedAlignment
 from opjoule.record.run_record import RunRecord
 from opjoule.report.advice import largest_parts, remedies
 from opjoule.report.head import head_lines
 from opjoule.report.sections import HEAD, phase_rows
-from opjoule.units import Measured, Missing, Quantity, Unstated
+from opjoule.units import Measured, Missing, Quantity, Unstated, exact
 
 BANNER_STYLES = {
     **dict.fromkeys(("simulated", "warning"), "bold black on yellow"),
@@ -130,7 +129,6 @@ _SHOWN_ELSEWHERE: Final = ("idle", "harness", "foreground")
 _TOGETHER: Final = "unseparated"
 _NONE_OF_IT: Final = "not found: the engine"
 _OF_A_REPEAT: Final = re.compile(r"(repeat \d+: )?")
-_IN_BLOCKS: Final = "each, measured in mix blocks"
 
 
 def part_rows(answer: Answer) -> list[tuple[str, str]]:
@@ -163,12 +161,22 @@ def part_rows(answer: Answer) -> list[tuple[str, str]]:
 
 
 def _kinds(result: Mapping[str, Any]) -> list[tuple[str, Quantity, str]]:
-    rows = []
+    """Rows of each kind: what one operation costs all told, if there are several kinds, and the parts of that."""
+    told, rows = all_told_paths(result), []
     for kind, entry in by_kind(result).items():
-        energy = quantity(result, f"by_operation.{kind}.energy_per_operation_j")
-        note = _IN_BLOCKS if entry.get("measured_in") == Role.BLOCKS else "each, while it is carried out"
-        rows.append((kind, energy, note))
+        parts = _PARTS_OF_A_KIND if kind in told else _PARTS_OF_A_KIND[1:2]
+        for key, words, note in parts:
+            energy = quantity(result, f"by_operation.{kind}.{key}")
+            if key in entry and not (isinstance(energy, Measured) and energy == exact(0.0, "J")):
+                rows.append((f"{kind}{words}", energy, note))
     return rows
+
+
+_PARTS_OF_A_KIND: Final = (
+    (ALL_TOLD, ", all told", "each, above idle, with all that it causes"),
+    ("energy_per_operation_j", "", "each, while it is carried out"),
+    ("background_energy_per_operation_j", ", later", "each: syncs, background work, write-back and tail"),
+)
 
 
 def _activities(answer: Answer) -> list[tuple[str, Quantity, str]]:

@@ -142,8 +142,9 @@ class EnginePower(LoadModel):
     def _usual(self, block: PhaseOperations, kind: str, known: Sequence[Activity]) -> float:
         """Usual core time of an operation of a kind, including the loader's [s].
 
-        It is the mean processor time of the first operations, divided among kinds by their median duration. The
-        power at that core time differs between kinds.
+        It comes from the mean processor time of the first operations. What exceeds their median durations, as going to
+        sleep and waking up for a target rate, is the same for all kinds; if nothing does, the time is divided in
+        proportion to the medians. The power at that core time differs between kinds.
         """
         key = (block.phase, kind)
         if key not in self._usual_s:
@@ -156,8 +157,9 @@ class EnginePower(LoadModel):
             mean_s = busy * (last_ns - first_ns) * 1e-9 / len(made)
             durations_ns = {name: made.duration_ns[made.of_kind(name)] for name in made.counts()}
             usual_ns = {name: float(np.median(duration_ns)) for name, duration_ns in durations_ns.items()}
-            mean_ns = sum(usual_ns[name] * count for name, count in made.counts().items()) / len(made)
-            self._usual_s[key] = mean_s * (usual_ns[kind] / mean_ns if mean_ns else 1.0)
+            inside_s = sum(usual_ns[name] * count for name, count in made.counts().items()) * 1e-9 / len(made)
+            within = min(mean_s / inside_s, 1.0) if inside_s else 1.0
+            self._usual_s[key] = usual_ns[kind] * 1e-9 * within + max(mean_s - inside_s, 0.0)
         return self._usual_s[key]
 
     def _operations(self, edge_ns: np.ndarray) -> dict[str, Float64Array]:

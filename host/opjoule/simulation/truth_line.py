@@ -11,11 +11,11 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from opjoule.evaluation.quantities.attribution import READS
 from opjoule.opened.quantities import by_kind, quantity_text
 from opjoule.opened.rounding import rounded, with_unit
 from opjoule.operations.operation_table import ACTIVITIES
-from opjoule.record.phases import Cycle, Phase, Role, blocks_repeat, worked_repeats
-from opjoule.record.run import Run
+from opjoule.record.phases import Cycle, Phase, worked_repeats
 from opjoule.record.run_record import RunRecord
 from opjoule.simulation.part_course import TAIL, WRITE_BACK, PartCourse
 from opjoule.simulation.supply import COURSE, PARTS
@@ -131,22 +131,27 @@ def known_figures(record: Path) -> list[KnownFigure]:
     if not (record / PARTS).exists():  # of a board without a loader on this computer
         return known
     course = PartCourse.read(record / PARTS)
-    return known + _kinds(course, run, result) + _activities(true_parts(course, _cycles(run.phases)), result)
+    parts_j = true_parts(course, _cycles(run.phases))
+    return known + _kinds(parts_j, result, true.get("marginal_energy_j")) + _activities(parts_j, result)
 
 
-def _kinds(course: PartCourse, run: Run, result: dict[str, Any]) -> list[KnownFigure]:
-    """Each kind of operation with energy, in the repeats or in the mix blocks, whichever its figure is from."""
+def _kinds(own_j: dict[str, float], result: dict[str, Any], above_idle_j: float | None) -> list[KnownFigure]:
+    """Each kind of operation with energy: what it causes in all, and while it is carried out."""
+    counts = {kind: entry["count"]["value"] for kind, entry in by_kind(result).items()}
+    told_j = {kind: own_j[kind] for kind in counts if own_j.get(kind)}
+    writing = [kind for kind in told_j if kind not in READS]
+    if len(counts) == 1 and above_idle_j is not None:
+        told_j = dict.fromkeys(counts, above_idle_j)
+    elif len(writing) == 1 and above_idle_j is not None:
+        told_j |= {writing[0]: above_idle_j - math.fsum(told_j.values()) + told_j[writing[0]]}
     figures = []
-    blocks = Cycle.of(run.phases, blocks_repeat(run.phases) or 0)
-    of_blocks = true_parts(course, [blocks]) if blocks else {}
-    of_repeats = true_parts(course, _cycles(run.phases))
     for kind, entry in by_kind(result).items():
-        in_blocks = blocks and entry.get("measured_in") == Role.BLOCKS
-        drawn_j = (of_blocks if in_blocks else of_repeats).get(kind)
-        summary = run.loader[f"blocks-{blocks.work.repeat}"] if blocks and in_blocks else None
-        count = summary.by_kind[kind].count if summary else entry["count"]["value"]
-        if drawn_j and count:
-            figures.append(_beside(kind, drawn_j / count, entry["energy_per_operation_j"]))
+        if not (own_j.get(kind) and counts[kind]):
+            continue
+        told = entry.get("all_told_energy_per_operation_j")
+        if told and above_idle_j is not None and (len(writing) == 1 or len(counts) == 1):
+            figures.append(_beside(f"{kind}, all told", told_j[kind] / counts[kind], told))
+        figures.append(_beside(kind, own_j[kind] / counts[kind], entry["energy_per_operation_j"]))
     return figures
 
 

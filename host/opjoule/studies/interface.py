@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -80,6 +80,10 @@ class Study(ABC):
     def steps(self) -> list[Step]:
         """Names and roles of one repeat's steps and of the controls, in order, without workloads."""
 
+    def once(self) -> list[Step]:
+        """Names and roles of the steps before all repeats, which then share the idle phases between them."""
+        return []
+
     def check_here(self) -> None:
         """Checks this computer's part of the study before the rig is opened. Raises: BadInput, RigFault."""
 
@@ -94,13 +98,17 @@ class Study(ABC):
         """The study, adapted to a meter with this sampling period [s]."""
         return self
 
+    def repeats(self, board: Board, raw: Path) -> AbstractContextManager[Iterable[Step]]:
+        """Context of all repeats, with the steps that come once before them; when it ends, the board is restored."""
+        return nullcontext([])
+
+    def after(self, summaries: Mapping[str, Mapping[str, Any]]) -> Self:
+        """The study with what the steps before all repeats have shown; `summaries`: of workloads, by tag."""
+        return self
+
     @abstractmethod
     def repeat(self, board: Board, number: int, raw: Path) -> AbstractContextManager[Iterable[Step]]:
         """Context with the steps of one repeat; when it ends, the board is restored to its earlier state."""
-
-    def in_blocks(self) -> Self | None:
-        """The study with its work in mix blocks, to run once after all repeats; None if there is none."""
-        return None
 
     def controls(self, board: Board) -> Iterable[Step]:
         """Steps after all repeats."""

@@ -20,11 +20,10 @@ from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.baseline import MarginalEnergy
 from opjoule.energy.budget import PARTS, Budget
 from opjoule.energy.cells import Cells
-from opjoule.evaluation.attributed import _later
 from opjoule.evaluation.repeat_energy import repeat_energy
 from opjoule.simulation.part_powers import Steady
 from opjoule.trace.power_trace import PowerTrace
-from opjoule.units import Measured, Missing
+from opjoule.units import Measured
 
 MILLI = 1_000_000
 IDLE_W, BUSY_W, TAIL_W = 0.2, 1.0, 0.4
@@ -193,14 +192,6 @@ def test_parts_add_up_to_the_whole_and_the_mediums_energy_is_the_sensors(work):
     )
     drawn_j = sum(part_j.sum() for part_j in attribution.course.energy_j.values())
     assert drawn_j == pytest.approx(attribution.course.measured_j.sum(), rel=1e-3)
-
-
-def test_what_is_caused_later_is_known_though_write_back_and_tail_are_not_told_apart(work):
-    attribution = attribute_runs([work[0]])[0]
-    untold = {name: replace(share, unidentified="by when") for name, share in attribution.activities.items()}
-    later = _later(replace(attribution, activities=untold))
-    assert later.value == pytest.approx(attribution.alone.energy_j)
-    assert isinstance(_later(replace(attribution, activities=untold, alone=None)), Missing)
 
 
 @pytest.mark.slow

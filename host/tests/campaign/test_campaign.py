@@ -129,7 +129,7 @@ def test_a_dry_run_refuses_a_property_that_the_loader_does_not_know_and_tells_th
     Path(path).write_text(text)
     capsys.readouterr()
     assert main(["campaign", path, "--dry-run"]) == 0
-    assert "to measure 4, at least 80 s" in capsys.readouterr().out
+    assert "to measure 4, at least 2 min" in capsys.readouterr().out
 
 
 def test_a_failed_cell_is_measured_again_while_its_retries_last(tmp_path, capsys):

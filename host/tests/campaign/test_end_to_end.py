@@ -44,16 +44,19 @@ def test_the_summary_gives_joules_per_operation_and_says_simulated(leveldb):
     assert "above idle per operation" in " ".join(ended.stdout.split())
 
 
-def test_kinds_that_the_repeats_cannot_tell_are_asked_of_the_mix_blocks(leveldb):
-    """The repeat is short: its 20,000 operations lie within a few windows."""
+def test_reads_run_on_their_own_once_and_tell_what_an_update_costs_all_told(leveldb):
     out, ended = leveldb
     run = RunRecord.open(out).run
-    assert [phase.name for phase in run.phases if phase.role is Role.BLOCKS] == ["blocks"]
-    assert run.loader["blocks-2"].mix_blocks > 0 and not run.loader["run-1"].mix_blocks
+    assert [phase.name for phase in run.phases if phase.role is Role.READS] == ["reads"]
+    assert set(run.loader["reads-1"].by_kind) == {"read"}
     result = result_of(out)
-    assert result["repeats"] == 1
-    assert {operation["measured_in"] for operation in result["by_operation"].values()} <= {"work", "blocks"}
-    assert "SIMULATED truth: read" in ended.stdout
+    told = {kind: entry["all_told_energy_per_operation_j"] for kind, entry in result["by_operation"].items()}
+    total_j = sum(
+        number["value"] * result["by_operation"][kind]["count"]["value"] for kind, number in told.items()
+    )
+    assert total_j == pytest.approx(result["marginal_energy_j"]["value"])
+    assert "SIMULATED truth: update, all told" in ended.stdout
+    assert "all told for each update" in " ".join(ended.stdout.split())
 
 
 def test_the_record_is_complete_and_says_simulated(leveldb):
@@ -151,7 +154,17 @@ def test_a_record_is_never_overwritten(leveldb):
     ],
 )
 def test_databases_distributions_threads_and_repeats_measure(tmp_path, name, arguments):
-    ended = measure(tmp_path / name, *arguments, "--no-harness", "--no-blocks", "--json")
+    ended = measure(
+        tmp_path / name,
+        *arguments,
+        "--no-harness",
+        "--no-reads",
+        "--rate",
+        "full",
+        "--reset",
+        "load",
+        "--json",
+    )
     assert ended.returncode == 0, ended.stderr
     result = json.loads(ended.stdout)
     assert result["simulated"] is True
@@ -291,7 +304,19 @@ def test_a_corrupt_record_is_one_line(tmp_path, leveldb):
 def test_without_a_sync_line_the_board_plays_its_load_signature(tmp_path):
     """A busy computer disturbs the pattern: then its stated uncertainty grows, and exchanges are the better map."""
     out = tmp_path / "record"
-    ended = measure(out, "--db", "leveldb", "--no-harness", "--no-blocks", "--sync", "none")
+    ended = measure(
+        out,
+        "--db",
+        "leveldb",
+        "--no-harness",
+        "--no-reads",
+        "--rate",
+        "full",
+        "--reset",
+        "load",
+        "--sync",
+        "none",
+    )
     assert ended.returncode == 0, ended.stderr
     record = RunRecord.open(out)
     assert record.status == "complete", record.faults

@@ -37,7 +37,11 @@ def measured(out: Path, medium: str, *options: str):
         "--idle",
         "3",
         "--no-harness",
-        "--no-blocks",
+        "--no-reads",
+        "--rate",
+        "full",
+        "--reset",
+        "load",
     ]
     command = commands.parse(["--db", "leveldb", "--device", "rpi4", "--simulate", *small, *options])
     plan = make_plan(command.options)

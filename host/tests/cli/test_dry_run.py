@@ -99,13 +99,13 @@ def test_all_of_them_take_less_than_a_gigabyte(said):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ([], "Takes at least 86 s in all (idle 24 s, runs 60 s, harness 2 s)"),
+        ([], "Takes at least 2 min in all (idle 15 s, runs 2 min, harness 2 s)"),
         (
-            ["--no-blocks", "--no-harness", "--repeats", "5"],
-            "Takes at least 80 s in all (idle 30 s, runs 50 s)",
+            ["--no-harness", "--repeats", "5", "--rate", "full", "--reset", "load", "--workload", "c"],
+            "Takes at least 2 min in all (idle 30 s, runs 2 min)",
         ),
-        (["--operations", "5000", "--no-blocks"], "Takes at least 20 s in all (idle 18 s, harness 2 s)"),
-        (["--storage", "sd,emmc"], "Takes at least 3 min in all"),
+        (["--operations", "5000"], "Takes at least 17 s in all (idle 15 s, harness 2 s)"),
+        (["--storage", "sd,emmc"], "Takes at least 4 min in all"),
     ],
 )
 def test_a_dry_run_says_how_long_the_run_takes_at_least(capsys, options, says):

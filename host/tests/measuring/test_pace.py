@@ -33,15 +33,24 @@ def phases_of(*argv):
     return [(phase.shown, phase.length_s) for phase in expected_phases(make_plan(options))]
 
 
-def test_a_plan_has_all_its_repeats_its_blocks_and_its_controls():
-    cycle = [("load", None), ("settle", None), ("idle", 3.0), ("run", 10), ("settle", None), ("idle", 3.0)]
-    blocks = [("blocks", 30) if name == "run" else (name, length_s) for name, length_s in cycle]
-    assert phases_of("--repeats", "2") == [("rest", 3.0), *cycle, *cycle, *blocks, ("harness", None)]
+def test_a_plan_has_all_its_repeats_and_its_controls():
+    cycle = [("load", None), ("settle", None), ("idle", 3.0), ("run", 20), ("settle", None), ("idle", 3.0)]
+    loaded = ("--reset", "load", "--rate", "full", "--workload", "c")
+    assert phases_of("--repeats", "2", *loaded) == [("rest", 3.0), *cycle, *cycle, ("harness", None)]
+
+
+def test_repeats_that_go_on_are_warmed_up_once_and_have_one_idle_phase_between_them():
+    settle, idle, run = ("settle", None), ("idle", 3.0), ("run", 20)
+    once = [("load", None), settle, ("warm-up", None), settle, idle, ("reads", None), settle]
+    repeats = [run, settle, idle, run, settle, idle]
+    assert phases_of("--repeats", "2") == [("rest", 3.0), *once, *repeats, ("harness", None)]
 
 
 def test_a_plan_without_idle_has_no_phase_of_it():
-    names = [name for name, _ in phases_of("--idle", "0", "--repeats", "1", "--no-harness", "--no-blocks")]
-    assert names == ["load", "settle", "run", "settle"]
+    names = [
+        name for name, _ in phases_of("--idle", "0", "--repeats", "1", "--no-harness", "--workload", "c")
+    ]
+    assert names == ["load", "settle", "warm-up", "settle", "run", "settle"]
 
 
 def test_a_settle_counts_with_the_quiet_stretch_that_it_waits_for():

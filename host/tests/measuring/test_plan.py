@@ -11,6 +11,7 @@ from opjoule.cli.campaign.options import PlannedCampaign
 from opjoule.cli.measure.options import MEASURE, YcsbOptions
 from opjoule.cli.measure.planning import make_plan, plan_again
 from opjoule.errors import BadInput
+from opjoule.measuring.plan import RUN_S
 from opjoule.studies.ycsb.properties import find_workload, parse_properties, workload_properties
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -37,8 +38,13 @@ def plan_of(*argv: str):
         (["-p", "readproportion"], "is not KEY=VALUE"),
         (["-p", "recordcount=many"], "recordcount='many'"),
         (["--design", "--generator", "ycsb"], "--design: the loader cannot change the mix"),
-        (["--blocks", "--generator", "ycsb"], "--blocks: the loader cannot change the mix"),
-        (["--blocks", "--design"], "--blocks and --design"),
+        (["--workload", "d", "--reset", "go-on"], "--reset go-on: the workload inserts records"),
+        (["--reset", "go-on", "--generator", "ycsb"], "--generator ycsb makes no warm-up"),
+        (["--rate", "fast"], "--rate fast: give full, a part such as 50%"),
+        (["--rate", "120%"], "--rate 120%: give full"),
+        (["--rate", "0"], "--rate 0: give full"),
+        (["--rate", "50%", "--generator", "ycsb"], "--generator ycsb makes no warm-up"),
+        (["--rate", "full", "-p", "target=5"], "the property target sets a rate already"),
         (["--generator", "ycsb", "-p", "mixblock.length_s=1"], "mixblock.length_s"),
     ],
 )
@@ -49,28 +55,78 @@ def test_a_wrong_name_or_value_is_one_line_that_names_it(argv, says):
     assert "\n" not in str(caught.value)
 
 
-def test_a_run_that_nothing_is_asked_of_has_a_length_and_is_followed_by_blocks():
-    assert (plan_of().study.run_s, plan_of().study.blocks) == (10, True)
+def test_a_run_that_nothing_is_asked_of_has_a_length():
+    assert plan_of().study.run_s == RUN_S
     for argv in (["--operations", "7"], ["-p", "operationcount=7"]):
         assert plan_of(*argv).study.run_s is None
         assert plan_of(*argv).study.properties["operationcount"] == "7"
 
 
 @pytest.mark.parametrize(
-    "argv", [["--workload", "c"], ["--design"], ["--generator", "ycsb"], ["--no-blocks"]]
+    ("argv", "rate", "target"),
+    [
+        ([], 0.5, None),
+        (["--rate", "80%"], 0.8, None),
+        (["--rate", "full"], None, None),
+        (["--rate", "700"], None, "700"),
+        (["-p", "target=9"], None, "9"),
+        (["--generator", "ycsb"], None, None),
+    ],
 )
-def test_blocks_follow_only_a_mix_of_kinds_that_the_loader_makes(argv):
+def test_the_rate_is_a_part_of_the_warm_up_s_or_a_number_or_as_fast_as_it_goes(argv, rate, target):
     study = plan_of(*argv).study
-    assert not study.blocks and study.in_blocks() is None
-    assert plan_of().study.in_blocks().design
+    assert (study.rate, study.properties.get("target")) == (rate, target)
 
 
-@pytest.mark.parametrize(("seconds", "blocks_s"), [(2, 6), (10, 30), (60, 80)])
-def test_the_blocks_are_longer_than_a_repeat(seconds, blocks_s):
-    """What one kind draws is known less well from a run than the whole."""
-    study = plan_of("--seconds", str(seconds)).study
-    assert (study.run_s, study.in_blocks().run_s) == (seconds, blocks_s)
-    assert plan_of("--operations", "5000", "--blocks").study.in_blocks().run_s is None
+def test_the_warm_up_decides_the_rate_of_the_runs_and_is_itself_as_fast_as_it_goes(tmp_path):
+    study, board = plan_of("--rate", "25%").study, BoardOfPaths(tmp_path)
+    with study.repeats(board, tmp_path) as steps:
+        warm_up = next(step for step in steps if step.name == "warm-up").runs.command
+    assert "target=0" in warm_up and "maxexecutiontime=5" in warm_up
+    after = study.after({"warm-up-1": {"throughput_per_s": 13_970.0}})
+    assert "target=3500" in run_command(after, tmp_path)
+    assert plan_of("--rate", "full").study.after({"warm-up-1": {"throughput_per_s": 9.0}}).rate is None
+
+
+@pytest.mark.parametrize(
+    ("argv", "reset"),
+    [
+        ([], "go-on"),
+        (["--workload", "d"], "load"),
+        (["--generator", "ycsb"], "load"),
+        (["--reset", "load"], "load"),
+    ],
+)
+def test_repeats_go_on_with_one_database_unless_the_workload_inserts_records(argv, reset):
+    assert plan_of(*argv).study.reset == reset
+
+
+def test_repeats_that_go_on_share_the_idle_phases_between_them_and_differ_in_their_draws(tmp_path):
+    study, board = plan_of("--seed", "9").study, BoardOfPaths(tmp_path)
+    names, seeds = [], []
+    for number in (1, 2):
+        with study.repeat(board, number, tmp_path) as steps:
+            names.append([step.name for step in steps])
+        line = run_command(study, tmp_path, number)
+        seeds.append(line[line.index("--seed") + 1])
+    apart = ["reads", "reads-settle"]
+    assert names == [["idle-before", *apart, "run", "settle", "idle-after"], ["run", "settle", "idle-after"]]
+    assert seeds == ["10", "11"]
+
+
+@pytest.mark.parametrize(
+    ("argv", "without"),
+    [
+        ([], {"updateproportion": "0"}),
+        (["--workload", "d"], {"insertproportion": "0"}),
+        (["--workload", "f"], {"readmodifywriteproportion": "0"}),
+        (["--workload", "c"], {}),
+        (["-p", "readproportion=0"], {}),
+        (["--generator", "ycsb"], {}),
+    ],
+)
+def test_reads_run_on_their_own_where_writes_run_beside_them(argv, without):
+    assert plan_of(*argv).study.reads_apart == without
 
 
 def test_the_board_decides_the_default_medium():
@@ -108,11 +164,11 @@ def test_a_setting_keeps_equals_signs_in_its_value():
 
 
 def test_the_loader_is_given_threads_seed_and_every_property(tmp_path):
-    plan = plan_of("--threads", "4", "--seed", "9", "-p", "readproportion=1")
+    plan = plan_of("--threads", "4", "--seed", "9", "-p", "readproportion=1", "--reset", "load")
     board = BoardOfPaths(tmp_path)
     with plan.study.repeat(board, 1, tmp_path) as steps:
         run = next(step for step in steps if step.name == "run")
-    line = run.workload.command
+    line = run.runs.command
     assert line[:7] == ("loader", "run", "--db", "leveldb", "--path", "/data/leveldb", "--workload")
     assert line[line.index("--threads") + 1] == "4"
     assert line[line.index("--seed") + 1] == "9"
@@ -146,6 +202,8 @@ def test_two_plans_of_the_same_settings_are_the_same_value_and_any_other_setting
         ["--repeats", "7"],
         ["--storage", "ssd-usb3"],
         ["--design"],
+        ["--rate", "full"],
+        ["--reset", "load"],
     )
     hashes = {plan_of(*other).sha256 for other in others}
     assert len(hashes) == len(others) and plan_of().sha256 not in hashes
@@ -158,8 +216,8 @@ def test_a_command_is_planned_with_its_own_phases():
     assert plan.study.label == "command-sleep"
 
 
-def run_command(study, folder: Path) -> tuple[str, ...]:
-    with study.repeat(BoardOfPaths(folder), 1, folder) as steps:
+def run_command(study, folder: Path, number: int = 1) -> tuple[str, ...]:
+    with study.repeat(BoardOfPaths(folder), number, folder) as steps:
         return next(step for step in steps if step.name == "run").runs.command
 
 
@@ -174,7 +232,7 @@ def test_mix_blocks_are_as_long_as_ten_samples_of_the_meter(tmp_path, period_s, 
 
 
 def test_mix_blocks_are_run_and_never_loaded_and_the_user_may_choose_their_length(tmp_path):
-    with plan_of("--design").study.repeat(BoardOfPaths(tmp_path), 1, tmp_path) as steps:
+    with plan_of("--design", "--reset", "load").study.repeat(BoardOfPaths(tmp_path), 1, tmp_path) as steps:
         load = next(step for step in steps if step.name == "load").runs.command
     assert not any("mixblock" in part for part in load)
     chosen = run_command(plan_of("--design", "-p", "mixblock.length_s=3").study.under(0.1), tmp_path)
@@ -199,6 +257,7 @@ def saved(tmp_path, *argv: str) -> Path:
         ["--workload", "d", "--records", "7", "--threads", "3", "--no-harness"],
         ["--seconds", "4", "--until-u", "3%"],
         ["--design"],
+        ["--rate", "30%", "--reset", "load"],
     ],
 )
 def test_a_saved_plan_is_the_same_plan_again(tmp_path, argv):

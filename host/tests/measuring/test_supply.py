@@ -271,7 +271,11 @@ def test_a_weak_supply_makes_a_measurement_faulty_and_keeps_its_figures(tmp_path
         "--idle",
         "2",
         "--no-harness",
-        "--no-blocks",
+        "--no-reads",
+        "--rate",
+        "full",
+        "--reset",
+        "load",
     ]
     command = commands.parse(["--db", "leveldb", "--device", "rpi4", "--simulate", *small])
     plan, out = make_plan(command.options), tmp_path / "record"

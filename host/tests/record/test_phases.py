@@ -1,6 +1,6 @@
 """Phases of an interrupted measurement."""
 
-from opjoule.record.phases import Cycle, Phase, Role, blocks_repeat, whole_repeats, worked_repeats
+from opjoule.record.phases import Cycle, Phase, Role, whole_repeats, worked_repeats
 from usual_phases import usual_phase
 
 ONE = ["load", "idle-before", "run", "settle", "idle-after"]
@@ -45,8 +45,28 @@ def test_the_cycle_in_blocks_is_no_repeat():
     ]
     recorded = [*phases(*ONE), *blocks]
     assert worked_repeats(recorded) == [1] and worked_repeats(blocks) == []
-    assert blocks_repeat(recorded) == 2 and blocks_repeat(phases(*ONE)) is None
     cycle = Cycle.of(recorded, 2)
     assert cycle and (cycle.work, cycle.drain) == (blocks[0], blocks[1])
     assert whole_repeats(recorded, 80) == recorded
     assert whole_repeats(recorded, 70) == recorded[:5]
+
+
+def test_repeats_that_go_on_share_the_idle_phase_between_them():
+    shared = [
+        usual_phase("idle-before", 1, 0, 10),
+        Phase("reads", 1, 10, 20, role=Role.READS),
+        Phase("reads-settle", 1, 20, 30, role=Role.DRAIN),
+        usual_phase("run", 1, 30, 40),
+        usual_phase("settle", 1, 40, 50),
+        usual_phase("idle-after", 1, 50, 60),
+        usual_phase("run", 2, 60, 70),
+        usual_phase("settle", 2, 70, 80),
+        usual_phase("idle-after", 2, 80, 90),
+    ]
+    first, second = Cycle.of(shared, 1), Cycle.of(shared, 2)
+    assert first.work is shared[3] and first.drain is shared[4] and first.baselines == (shared[0], shared[5])
+    assert second.work is shared[6] and second.baselines == (shared[5], shared[8])
+    reads = Cycle.of_reads(shared)
+    assert reads.work is shared[1] and reads.drain is shared[2] and reads.baselines == first.baselines
+    assert Cycle.of_reads(phases(*ONE)) is None
+    assert worked_repeats(shared) == [1, 2]

@@ -46,8 +46,6 @@ LEFT_OUT = [
     (["--until-u", "3%", "--idle", "0"], r"leave out (--idle) 0"),
     (["--seconds", "5", "--operations", "100"], r"--seconds 5 and (--operations) both set"),
     (["--seconds", "5", "--generator", "ycsb"], r"--seconds 5 and (--generator) both set"),
-    (["--design", "--blocks"], r"(--blocks) and --design: .* leave one of them out"),
-    (["--design", "--blocks"], r"--blocks and (--design): .* leave one of them out"),
     (["--design", "--generator", "ycsb"], r"(--design): .* leave one of them out"),
     (["--design", "--generator", "ycsb"], r"with (--generator) ycsb, whose .* leave one of them out"),
     (["--meter", "rapl"], r"leave out (--meter) or"),

@@ -11,7 +11,19 @@ import pytest
 ROOT = Path(__file__).resolve().parents[3]
 LIMIT_S = 600
 """Guards against waiting without end."""
-SHORT = ("--records", "2000", "--idle", "1", "--repeats", "1", "--no-blocks")
+SHORT = (
+    "--records",
+    "2000",
+    "--idle",
+    "1",
+    "--repeats",
+    "1",
+    "--no-reads",
+    "--rate",
+    "full",
+    "--reset",
+    "load",
+)
 
 pytestmark = [pytest.mark.rig, pytest.mark.end_to_end]
 

@@ -78,7 +78,11 @@ class LoopbackRig:
             "--settle-limit",
             "60",
             "--no-harness",
-            "--no-blocks",
+            "--no-reads",
+            "--rate",
+            "full",
+            "--reset",
+            "load",
             "--no-signature",
             *options,
         ]

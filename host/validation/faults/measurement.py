@@ -16,7 +16,21 @@ from faults.trial import COMMAND, LIMIT_S, Trial, env, judged, note_what_is_left
 
 SHORT = (
     *("--db", "leveldb", "--device", "rpi4", "--records", "500", "--operations", "6000", "-p", "target=2000"),
-    *("--no-harness", "--no-blocks", "--repeats", "1", "--idle", "1", "--settle-limit", "10", "--simulate"),
+    *(
+        "--no-harness",
+        "--no-reads",
+        "--rate",
+        "full",
+        "--reset",
+        "load",
+        "--repeats",
+        "1",
+        "--idle",
+        "1",
+        "--settle-limit",
+        "10",
+        "--simulate",
+    ),
 )
 """Options for a measurement with a run of 3 s."""
 STANDS_S = 20

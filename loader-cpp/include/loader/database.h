@@ -69,8 +69,8 @@ class Database {
 
   // nullptr with `status` set where it fails.
   virtual std::unique_ptr<Client> client(Status& status) = 0;
-  // Waits until the engine's background work (flush, compaction, checkpoint) is done or `limit_s`
-  // has passed; *settled says which.
+  // Has the engine write what it keeps in memory, and waits until its background work (flush,
+  // compaction, checkpoint) is done or `limit_s` has passed; *settled says which.
   virtual Status settle(double limit_s, bool* settled) = 0;
   // False once settle() has found that the engine cannot be asked: waiting longer would change
   // nothing.

@@ -82,7 +82,8 @@ def cell_options(words: Sequence[str], condition: Mapping[str, str]) -> YcsbOpti
 
     parser.error = error  # type: ignore[method-assign]
     options = YcsbOptions.parsed(parser, words)
-    return replace(options, blocks=bool(options.blocks))  # a campaign has as many runs as it needs
+    # Cells at parts of their own rates would not be comparable.
+    return replace(options, rate=options.rate or "full")
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,7 @@ examples:
       a real board, as described in rig.toml
   host/measure.py --db leveldb --device rpi4 --seconds 30 --until-u 3%
       runs of 30 s, repeated until the energy above idle is known to 3 %
-  host/measure.py --db leveldb --device rpi4 --seconds 60 --design
+  host/measure.py --db leveldb --device rpi4 --seconds 60
       the cost of a read and of an update, with a meter too slow to separate them otherwise
   host/measure.py --db leveldb --device rpi4 --simulate --dry-run
       the plan with phases, durations and settings; nothing is run
@@ -224,13 +224,8 @@ class WorkloadOptions(Options):
     )
     design: bool = flag(
         "run in mix blocks: the mix of operations changes at random every 10 samples of the meter (at least "
-        "0.02 s); over the whole run it equals the workload's mix. This separates the costs of the kinds of operation, "
-        "even with a slow meter; use --seconds 60 or more"
-    )
-    blocks: bool | None = switch(
-        "after the repeats, run one cycle in mix blocks, three times as long as --seconds but at most 20 s longer. It "
-        "separates the costs of the kinds of operation; no other figure uses it (default: on if the workload has "
-        "several kinds)"
+        "0.02 s); over the whole run it equals the workload's mix. This separates what operations draw while they are "
+        "carried out, even with a slow meter; use --seconds 60 or more"
     )
     threads: int = option(thread_count, "N", "client threads (default: 1)", 1)
     generator: str = option(
@@ -241,13 +236,23 @@ class WorkloadOptions(Options):
         "loader",
         choices=("loader", "ycsb"),
     )
-    reset: str = option(
+    reset: str | None = option(
         str,
         "HOW",
-        "how each repeat gets its database: load it, or copy a database that was loaded once and stays on the medium "
-        "(default: load)",
-        "load",
-        choices=("load", "copy"),
+        "how each repeat gets its database: go-on with that of the repeat before, which was loaded once and warmed up; "
+        "load a new one; or copy one that was loaded once and stays on the medium (default: go-on, or load if the "
+        "workload inserts records)",
+        choices=("go-on", "load", "copy"),
+    )
+    rate: str | None = option(
+        str,
+        "RATE",
+        "operations per second of the runs: full, as fast as the engine goes; P%%, a part of the rate that a warm-up "
+        "of 5 s reaches; or a number (default: 50%%, at which most engines and media keep up)",
+    )
+    reads: bool | None = switch(
+        "before the first repeat, run the workload's reads on their own for 8 s: it tells what a write costs all told "
+        "(default: on if the workload reads and writes)"
     )
     no_harness: bool = flag("do not measure the loader's own cost")
     properties: tuple[str, ...] = repeated(str, "KEY=VALUE", "any YCSB or engine property", **{NAME: "-p"})

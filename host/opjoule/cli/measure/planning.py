@@ -1,6 +1,7 @@
 """Makes a checked plan from the command line; prints it with its duration as far as that is known."""
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -36,6 +37,9 @@ from opjoule.studies.folder import find_study
 from opjoule.studies.interface import Study
 from opjoule.studies.ycsb.properties import (
     FASTEST_PER_S,
+    GO_ON,
+    INSERT,
+    LOAD,
     YcsbCore,
     file_properties,
     find_workload,
@@ -44,9 +48,11 @@ from opjoule.studies.ycsb.properties import (
     parse_properties,
     workload_properties,
 )
-from opjoule.studies.ycsb.study import HARNESS_S, YcsbStudy
+from opjoule.studies.ycsb.study import HARNESS_S, READS, READS_S, WARM_UP, WARM_UP_S, YcsbStudy
 from opjoule.units import counted
 
+USUAL_RATE: Final = 0.5
+"""Part of the warm-up's rate at which engine and medium keep up: the warm-up still writes into empty memory."""
 SEED = 1
 """Seed of keys, values and order if none is given."""
 JOB_FILES = (
@@ -153,16 +159,16 @@ def _ycsb(options: YcsbOptions) -> YcsbStudy:
         raise BadInput(f"--seconds {options.seconds} and {other} both set when a run ends: give one of them")
     workload = find_workload(options.workload, ROOT / "ycsb-workloads")
     run_s = _run_s(options, workload)
+    rate, target = _rate(options, workload)
     properties = workload_properties(
-        options.properties,
+        [*options.properties, *target],
         workload,
         distribution=options.distribution,
         records=options.records,
         operations=run_s * FASTEST_PER_S if run_s else options.operations,
         value_size=options.value_size,
     )
-    plain = options.generator == "loader" and not options.design
-    mixed = len(kinds({**file_properties(workload), **properties})) > 1
+    made = kinds({**file_properties(workload), **properties})
     return YcsbStudy(
         database=find_database(options.db),
         workload=workload,
@@ -172,10 +178,43 @@ def _ycsb(options: YcsbOptions) -> YcsbStudy:
         harness=not options.no_harness,
         run_s=run_s,
         design=options.design,
-        blocks=plain and mixed if options.blocks is None else options.blocks,
-        reset=options.reset,
+        reset=options.reset or (LOAD if INSERT in made or options.generator != "loader" else GO_ON),
+        reads=options.reads is not False,
+        rate=rate,
         generator=YcsbCore(ROOT / "build" / "ycsb") if options.generator == "ycsb" else None,
     )
+
+
+def _rate(options: YcsbOptions, workload: Path) -> tuple[float | None, list[str]]:
+    """The runs' rate as a part of the warm-up's, or None, and the property that sets a number of operations a second.
+
+    Raises: BadInput: a malformed rate, or one that the property target contradicts.
+    """
+    stated = "target" in {**file_properties(workload), **parse_properties(options.properties)}
+    if options.rate is None:
+        return (None if stated or options.generator != "loader" else USUAL_RATE), []
+    if stated:
+        raise BadInput(
+            f"--rate {options.rate}: the property target sets a rate already; leave one of them out"
+        )
+    if options.rate == "full":
+        return None, []
+    number, percent, rest = options.rate.partition("%")
+    try:
+        value = float(number)
+    except ValueError:
+        value = 0.0
+    if rest or not 0.0 < value < math.inf or (percent and value > 100.0):
+        raise BadInput(
+            f"--rate {options.rate}: give full, a part such as 50%, or operations per second such as 2000"
+        )
+    if not percent:
+        return None, [f"target={number}"]
+    if options.generator != "loader":
+        raise BadInput(
+            f"--rate {options.rate}: --generator ycsb makes no warm-up; give operations per second"
+        )
+    return value / 100.0, []
 
 
 def _run_s(options: YcsbOptions, workload: Path) -> int | None:
@@ -264,17 +303,14 @@ OPEN: Final = "loading, waiting for the medium and work without a given length a
 
 def known_s(plan: Plan) -> dict[str, float]:
     """Part -> the known time of one measurement [s], over all repeats and what follows them."""
-    study = plan.study
-    blocks = study.in_blocks()
-    run_s, blocks_s = (of.run_s or 0 if isinstance(of, YcsbStudy) else 0 for of in (study, blocks))
-    steps = study.steps()
-    cycles = plan.repeats + (blocks is not None)
-    idles = sum(step.role is Role.BASELINE for step in steps)
-    harness_s = HARNESS_S if any(step.role is Role.CONTROL for step in steps) else 0.0
+    study, steps = plan.study, plan.all_steps()
+    run_s = study.run_s or 0 if isinstance(study, YcsbStudy) else 0
+    lengths_s = {WARM_UP: WARM_UP_S, READS: READS_S, "run": run_s} if run_s else {}
+    runs_s = sum(min(lengths_s.get(step.name, 0), run_s) for step in steps)
     return {
-        "idle": cycles * idles * plan.idle_s,
-        "runs": float(plan.repeats * run_s + blocks_s),
-        "harness": harness_s,
+        "idle": sum(step.role is Role.BASELINE for step in steps) * plan.idle_s,
+        "runs": float(runs_s),
+        "harness": HARNESS_S if any(step.role is Role.CONTROL for step in steps) else 0.0,
     }
 
 

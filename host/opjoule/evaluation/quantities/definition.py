@@ -99,6 +99,9 @@ class Quantities:
     def __iter__(self) -> Iterator[Definition]:
         return iter(self._of_key.values())
 
+    def __contains__(self, path: object) -> bool:
+        return path in self._of_key
+
     def get(self, path: str) -> Definition | None:
         """The quantity at a path of result.json."""
         return self._of_key.get(path)

@@ -93,15 +93,24 @@ OPERATIONS: Final = (
         lambda repeat: latency(repeat, "max"), rests_on=(PER_OPERATION,),
     ),
     Definition(
+        "by_operation.*.all_told_energy_per_operation_j", "J", Topic.PART, rests_on=_ALL,
+        meaning="what an operation of a kind costs above idle with all that it causes later, from the energy of whole "
+                "runs: what reads leave of it belongs to the kind that writes",
+        required=False,
+    ),
+    Definition(
         "by_operation.*.energy_per_operation_j", "J", Topic.PART, rests_on=_ALL,
-        meaning="foreground energy of an operation, by kind, with `count`, `identifiable` (whether the data "
-                "suffice to state it) and `measured_in`: `work` (the repeats) or `blocks` (the cycle in mix "
-                "blocks after them)",
+        meaning="energy while it is carried out (foreground), with `count` and `identifiable` (whether the data "
+                "suffice to state it)",
     ),
     Definition(
         "by_operation.*.background_energy_per_operation_j", "J", Topic.PART, rests_on=_ALL,
-        meaning="energy that it causes later: background work, write-back and tail, divided by bytes written",
+        meaning="energy that it causes later: all told, less what it draws while it is carried out",
         required=False,
+    ),
+    Definition(
+        "by_operation.*.harness_energy_per_operation_j", "J", Topic.PART, rests_on=_ALL,
+        meaning="the loader's own part of all told", required=False,
     ),
     *budget_parts("headline_budget", "the same for marginal_energy_per_operation_j", *_ALL),
 )  # fmt: skip

@@ -105,6 +105,8 @@ class Repeat:
     attribution: Attribution | Missing = field(default_factory=lambda: Missing(NO_IDLE))
     harness: Figure | Missing = field(default_factory=lambda: Missing("the harness was not measured", "J"))
     """Energy of the loader itself for the same number of operations [J]."""
+    core_w: float | None = None
+    """Power above idle of a processor that is busy with the loader, without a database [W]; None if not measured."""
 
     storage: StorageEnergy | None = None
     """None without a sensor in the medium's own supply."""

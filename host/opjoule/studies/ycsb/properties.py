@@ -28,8 +28,12 @@ DEFAULT_OPERATIONS = 100_000
 FASTEST_PER_S = 1_000_000
 """Operations per second that no engine exceeds; --seconds computes the operation count from it."""
 DISTRIBUTIONS = ("zipfian", "latest", "uniform", "truezipfian", "hotspot", "exponential", "sequential")
-LOAD, COPY = "load", "copy"
-"""Source of the database of each repeat: loaded, or copied from one that was loaded once."""
+LOAD: Final = "load"
+"""Each repeat loads its database."""
+COPY: Final = "copy"
+"""Each repeat copies a database that was loaded once."""
+GO_ON: Final = "go-on"
+"""Each repeat goes on with the database of the one before."""
 OF_THE_RUN_ALONE: Final = frozenset(
     {
         *("operationcount", "maxexecutiontime", "requestdistribution", "readallfields", "writeallfields"),
@@ -158,6 +162,9 @@ def own_counts(workload: Path) -> dict[str, str]:
     """Properties of a workload file whose counts are to be used; empty for YCSB's core workloads (counts of 1,000)."""
     core = workload.stem.startswith("workload") and len(workload.stem) == len("workloada")
     return {} if core else file_properties(workload)
+
+
+INSERT = "insert"
 
 
 def kinds(properties: Mapping[str, str]) -> list[str]:

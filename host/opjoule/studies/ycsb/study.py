@@ -2,11 +2,11 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Final, Self
 
 from opjoule.attribution.windows import BLOCK_MIN_S, PERIODS_MIN, block_length_s
 from opjoule.databases.registry import Database, find_database
@@ -18,6 +18,8 @@ from opjoule.record.phases import Role
 from opjoule.studies.interface import Step, Study, Workload, around
 from opjoule.studies.ycsb.properties import (
     COPY,
+    GO_ON,
+    INSERT,
     LOAD,
     MIX_BLOCK,
     OF_THE_RUN_ALONE,
@@ -26,14 +28,18 @@ from opjoule.studies.ycsb.properties import (
     check_space,
     expected_operations,
     file_properties,
+    kinds,
 )
 from opjoule.units import counted
 
 HARNESS_S = 2.0
-_BLOCKS_TIMES = 3
-"""Length of the cycle in mix blocks, in repeats; kinds of operation differ less than whole runs."""
-_BLOCKS_LONGER_S = 20
-"""Longest time by which that cycle may exceed a repeat [s]."""
+HARNESS_LIMIT_S: Final = 3
+READS: Final = "reads"
+READS_S: Final = 8
+"""Length of the reads on their own [s]."""
+WARM_UP: Final = "warm-up"
+WARM_UP_S: Final = 5
+"""Length of the warm-up [s]: several times what an engine keeps in memory before it writes and merges files."""
 _HARNESS_OPERATIONS = 2_000_000
 _FILES = {"--op-log": "oplog", "--events": "events.jsonl"}
 _BAD_INPUT_STATUS = 2
@@ -62,12 +68,15 @@ class YcsbStudy(Study):
     """Generator of the operations on this computer; None: the loader's own."""
     design: bool = False
     """Run in mix blocks: the mix changes at random and equals the workload's over the whole run."""
-    blocks: bool = False
-    """Run one cycle in mix blocks after the repeats, which separates the kinds of operation."""
     block_s: float = BLOCK_MIN_S
     """Length of a block [s]; longer with a slow meter."""
     reset: str = LOAD
-    """Whether each repeat loads its database, or copies one that was loaded once and is kept on the medium."""
+    """Whether each repeat loads its database, copies one that was loaded once and is kept on the medium, or goes on
+    with that of the repeat before it."""
+    reads: bool = True
+    """Run the operations that only read on their own, where others run beside them."""
+    rate: float | None = None
+    """Rate of the runs over the one that the warm-up reaches; None: as fast as they can, or by the property target."""
     called: str = ""
     """Original name of the workload file, if the file has another name here."""
 
@@ -80,19 +89,45 @@ class YcsbStudy(Study):
         for key in ("recordcount", "operationcount"):
             if not (count := self.properties[key]).isdigit():
                 raise BadInput(f"property {key}={count!r} is not a whole number of at least 0")
-        if self.generator and (self.design or self.blocks):
+        if self.generator and self.design:
             raise BadInput(
-                f"{'--design' if self.design else '--blocks'}: the loader cannot change the mix with --generator ycsb, "
-                "whose operations it replays; leave one of them out"
-            )
-        if self.design and self.blocks:
-            raise BadInput(
-                "--blocks and --design: with --design every run is in blocks; leave one of them out"
+                "--design: the loader cannot change the mix with --generator ycsb, whose operations it replays; leave "
+                "one of them out"
             )
         if self.generator:
             check_settings(self.effective, self.threads)
         if self.reset == COPY:
             self._check_copyable()
+        if self.reset == GO_ON:
+            self._check_going_on()
+
+    @property
+    def warms_up(self) -> bool:
+        """Whether a warm-up comes before all repeats."""
+        return self.reset == GO_ON or self.rate is not None
+
+    @property
+    def reads_apart(self) -> dict[str, str]:
+        """Properties with which the kinds that only read run on their own; empty unless others run beside them."""
+        made = kinds(self.effective)
+        reading = [kind for kind in made if kind in ("read", "scan")]
+        if not self.reads or self.generator or not reading or len(reading) == len(made):
+            return {}
+        return {f"{kind}proportion": "0" for kind in made if kind not in reading}
+
+    def _at_most(self, length_s: int) -> int:
+        """A length that does not exceed a run's [s]."""
+        return min(length_s, self.run_s or length_s)
+
+    def _check_going_on(self) -> None:
+        """Raises: BadInput: later repeats would not do the same work on the same keys."""
+        if INSERT in kinds(self.effective):
+            raise BadInput(
+                "--reset go-on: the workload inserts records, so each repeat would insert keys that are there already; "
+                "use --reset load"
+            )
+        if self.generator:
+            raise BadInput("--reset go-on: --generator ycsb makes no warm-up; use --reset load")
 
     def _check_copyable(self) -> None:
         """Raises: BadInput: the database is always open, or it cannot be checked that its load is still the same."""
@@ -131,15 +166,18 @@ class YcsbStudy(Study):
         """Phase that runs the loader -> its description."""
         work = f"{self.properties['operationcount']} operations"
         work = f"as many operations as fit into {self.run_s} s" if self.run_s else work
-        once = ", once: a database that is kept on the medium is not loaded again"
+        if self.rate is not None:
+            work += f", at {100 * self.rate:g} % of the rate that the warm-up reached"
+        once = {
+            COPY: ", once: a database that is kept on the medium is not loaded again",
+            GO_ON: ", once: each repeat goes on with the database of the one before",
+        }.get(self.reset, "")
         return {
-            "load": f"{self.properties['recordcount']} records into {self.database.title}"
-            f"{once if self.reset == COPY else ''}",
+            "load": f"{self.properties['recordcount']} records into {self.database.title}{once}",
+            WARM_UP: f"once: {self._at_most(WARM_UP_S)} s of the same work as fast as it can, in no figure",
+            READS: f"once: {self._at_most(READS_S)} s of the operations that only read, on their own",
             "copy": "copy of the kept database, only for this repeat",
             "run": f"{work}, {counted(self.threads, 'thread')}",
-            "blocks": "all of this once more in mix "
-            f"blocks{f', for {self._blocks_s} s' if self._blocks_s else ''}: separates the power of "
-            "the kinds of operation",
             "harness": f"once: {HARNESS_S:g} s of the same workload without a database",
         }
 
@@ -158,14 +196,19 @@ class YcsbStudy(Study):
 
     def steps(self) -> list[Step]:
         """Load and run with the phases around them, and the harness."""
-        load = Step("load", Role.PREPARE)
-        if self.reset == COPY:
-            first = [load, Step("load-settle", Role.DRAIN)]
-            cycle = [*first, *around(Step("run", Role.WORK), prepare=Step("copy", Role.PREPARE))]
-        else:
-            cycle = around(Step("run", Role.WORK), prepare=load)
-        blocks = [Step("blocks", Role.BLOCKS)] if self.blocks else []
-        return [*cycle, *blocks, *([Step("harness", Role.CONTROL)] if self.harness else [])]
+        load, run = Step("load", Role.PREPARE), around(Step("run", Role.WORK))
+        if self.reads_apart:
+            run[1:1] = [Step(READS, Role.READS), Step(f"{READS}-settle", Role.DRAIN)]
+        prepared = {GO_ON: [], COPY: [load, Step("copy", Role.PREPARE)], LOAD: [load]}[self.reset]
+        settled = [made for step in prepared for made in (step, Step(f"{step.name}-settle", Role.DRAIN))]
+        return [*settled, *run, *([Step("harness", Role.CONTROL)] if self.harness else [])]
+
+    def once(self) -> list[Step]:
+        """Load and warm-up, if there is one."""
+        names = ("load", WARM_UP) if self.warms_up else ()
+        return [
+            step for name in names for step in (Step(name, Role.PREPARE), Step(f"{name}-settle", Role.DRAIN))
+        ]
 
     def under(self, period_s: float) -> Self:
         """The study with blocks that are long enough for the meter."""
@@ -202,25 +245,80 @@ class YcsbStudy(Study):
         check_space(self.effective, board.free_bytes(), board.medium.path, databases=1 + loads)
 
     @contextmanager
+    def repeats(self, board: Board, raw: Path) -> Iterator[Iterable[Step]]:
+        """Loads a database and warms it up; keeps it for the repeats if they go on with it; removes it at the end."""
+        if not self.warms_up:
+            yield []
+            return
+        fast = replace(
+            self, run_s=self._at_most(WARM_UP_S), properties={**self.properties, "target": "0"}, design=False
+        )
+        warm_up = replace(fast._workload(board, "run", "operationcount"), files={})
+        steps = [Step(WARM_UP, Role.PREPARE, warm_up), Step(f"{WARM_UP}-settle", Role.DRAIN)]
+        with self._database(board, raw):
+            yield self._then_removed(board, raw, [*self._loaded(board), *steps])
+
+    def _then_removed(self, board: Board, raw: Path, steps: Sequence[Step]) -> Iterator[Step]:
+        """The steps; the database is removed after them, unless the repeats go on with it."""
+        yield from steps
+        if self.reset != GO_ON:
+            board.remove_database(self.database.name)
+
+    def after(self, summaries: Mapping[str, Mapping[str, Any]]) -> Self:
+        """The study at a part of the warm-up's rate, if that is asked for."""
+        warm_up = summaries.get(f"{WARM_UP}-1")
+        if self.rate is None or not warm_up:
+            return self
+        target = max(float(f"{self.rate * warm_up['throughput_per_s']:.2g}"), 1.0)
+        return replace(self, properties={**self.properties, "target": f"{target:.0f}"})
+
+    @contextmanager
     def repeat(self, board: Board, number: int, raw: Path) -> Iterator[Iterable[Step]]:
-        """Loads or copies a new database, runs the workload on it, and removes it at the end."""
-        path = board.database_path(self.database.name)
-        load = Step("load", Role.PREPARE, self._workload(board, "load", "recordcount"))
-        run = Step("run", Role.WORK, self._workload(board, "run", "operationcount"))
+        """Loads or copies a new database, runs the workload on it, and removes it at the end.
+
+        If the repeats go on with one database, only runs the workload: with other draws in each repeat, and without an
+        idle phase of its own after the first, because it starts in that of the repeat before.
+        """
+        if self.reset == GO_ON:
+            cycle = replace(self, seed=self.seed + number)._measured(board, number)
+            yield cycle if number == 1 else cycle[1:]
+            return
+        with self._database(board, raw):
+            run = self._measured(board, number)
+            yield self._copied(board, run) if self.reset == COPY else [*self._loaded(board), *run]
+
+    def _measured(self, board: Board, number: int) -> list[Step]:
+        """The run with the phases around it; in the first repeat, reads on their own before it."""
+        cycle = around(Step("run", Role.WORK, self._workload(board, "run", "operationcount")))
+        if number == 1 and (without := self.reads_apart):
+            properties = {**self.properties, **without}
+            alone = replace(self, properties=properties, design=False, run_s=self._at_most(READS_S))
+            reads = Step(READS, Role.READS, alone._workload(board, "run", "operationcount"))
+            cycle[1:1] = [reads, Step(f"{READS}-settle", Role.DRAIN)]
+        return cycle
+
+    @contextmanager
+    def _database(self, board: Board, raw: Path) -> Iterator[None]:
+        """A new, empty database, removed at the end."""
         try:
             board.start_database(self.database.name, raw)
-            yield self._copied(board, path, load, run) if self.reset == COPY else around(run, prepare=load)
+            yield
         finally:
             board.remove_database(self.database.name)
 
-    def _copied(self, board: Board, path: str, load: Step, run: Step) -> Iterator[Step]:
+    def _loaded(self, board: Board) -> list[Step]:
+        load = Step("load", Role.PREPARE, self._workload(board, "load", "recordcount"))
+        return [load, Step("load-settle", Role.DRAIN)]
+
+    def _copied(self, board: Board, run: Sequence[Step]) -> Iterator[Step]:
         """Load, if no such database is kept yet, and the run on a copy."""
+        path = board.database_path(self.database.name)
         name = self.kept_name(board.programs.loader_sha256)
         if board.kept.size_bytes(name) is None:
-            yield from (load, Step("load-settle", Role.DRAIN))
+            yield from self._loaded(board)
             board.kept.keep(path, name)
         copy = Workload(board.kept.copy_command(name, path))
-        yield from around(run, prepare=Step("copy", Role.PREPARE, copy))
+        yield from (Step("copy", Role.PREPARE, copy), Step("copy-settle", Role.DRAIN), *run)
 
     def kept_name(self, loader_sha256: str) -> str:
         """Name of the kept database: the engine's name, and a hash of everything that its load by this loader needs."""
@@ -229,21 +327,12 @@ class YcsbStudy(Study):
         made = [self.engine, loader_sha256, load, self.threads, self.seed, generator]
         return f"{self.engine}-{_sha256(json.dumps(made, sort_keys=True))[:16]}"
 
-    def in_blocks(self) -> Self | None:
-        """The same study with a mix that changes from block to block; None if not requested."""
-        return replace(self, design=True, blocks=False, run_s=self._blocks_s) if self.blocks else None
-
-    @property
-    def _blocks_s(self) -> int | None:
-        """Length of the work in mix blocks [s]; None if the number of operations is given."""
-        return self.run_s and min(_BLOCKS_TIMES * self.run_s, self.run_s + _BLOCKS_LONGER_S)
-
     def controls(self, board: Board) -> Iterable[Step]:
         """The harness: the same workload on the null engine."""
         if not self.harness:
             return []
         operations = max(_HARNESS_OPERATIONS, int(self.properties["operationcount"]))
-        changes = {"operationcount": str(operations), "maxexecutiontime": "5"}
+        changes = {"operationcount": str(operations), "maxexecutiontime": f"{HARNESS_LIMIT_S}"}
         without = replace(self, properties={**self.properties, **changes}, run_s=None)
         workload = without._workload(board, "run", "operationcount", "null")
         return [Step("harness", Role.CONTROL, replace(workload, check=None))]
@@ -315,8 +404,9 @@ class YcsbStudy(Study):
             "run_s": self.run_s,
             "generator": self.generator.name if self.generator else "loader",
             **({"design": True} if self.design else {}),
-            **({"blocks": True} if self.blocks else {}),
             **({"reset": self.reset} if self.reset != LOAD else {}),
+            **({} if self.reads else {"reads": False}),
+            **({"rate": self.rate} if self.rate is not None else {}),
         }
 
     @classmethod
@@ -344,8 +434,9 @@ class YcsbStudy(Study):
             run_s=entry["run_s"],
             generator=YcsbCore(jars) if entry["generator"] == YcsbCore.name else None,
             design=bool(entry.get("design", False)),
-            blocks=bool(entry.get("blocks", False)),
             reset=str(entry.get("reset", LOAD)),
+            reads=bool(entry.get("reads", True)),
+            rate=entry.get("rate"),
             called=described["name"],
         )
 
