@@ -9,11 +9,13 @@ from rich.console import Console
 
 from opjoule.comparison.compared_run import ComparedRun
 from opjoule.opened.answer import Answer, Banner
-from opjoule.record.result import says_too_short, says_waited, stands_in_for
+from opjoule.record.result import BUSY, UNSTEADY, says_too_short, says_waited, stands_in_for
 
 SHORT_TITLE: Final = "TOO SHORT"
 SINGLE_TITLE: Final = "ONE RUN"
 WAITED_TITLE: Final = "WAITED"
+_UNSTEADY_TITLES: Final = {BUSY: "BUSY COMPUTER", UNSTEADY: "UNSTEADY REPEATS"}
+"""First words of a warning -> its title."""
 SIMULATED: Final = "no board was measured; the joules come from a power model of board and medium."
 _SINGLE: Final = (
     "{single} of {all} cells rest on a single run. How much runs differ is unknown there and is missing from the "
@@ -76,6 +78,8 @@ def warnings_of(cells: Iterable[Sequence[WarnedRun]]) -> list[RunWarning]:
         title = SHORT_TITLE if says_too_short(banner.text) else banner.title
         if says_waited(banner.text):
             title = WAITED_TITLE
+        for begins, named in _UNSTEADY_TITLES.items():
+            title = named if banner.text.lower().startswith(begins) else title
         if name := stands_in_for(banner.text):
             title = f"not {name}"
         made.append(RunWarning(banner.kind, title, banner.text, tuple(runs)))
