@@ -55,12 +55,13 @@ NOT_SHARED: Final = ("quantisation", "alignment", "loss", "baseline")
 
 @dataclass(frozen=True)
 class Repeated:
-    """One figure in each repeat."""
+    """One figure in each repeat, or in each run of a cell."""
 
     name: str
     values: Sequence[float]
     own_u: Sequence[float]
     """Standard uncertainties from sources that repeats do not share."""
+    noun: str = "repeat"
 
     @property
     def mean(self) -> float:
@@ -101,12 +102,17 @@ def busy_warnings(load: ComputerLoad | None, runs: Sequence[Phase]) -> list[str]
 
 
 def repeat_warnings(repeated: Repeated) -> list[str]:
-    """At most one line on the scatter of the repeats: a trend, an outlier, two groups, or more than they explain."""
-    if len(repeated.values) < 2 or repeated.mean <= 0.0:
-        return []
-    rules = (_trend, _outlier, _groups, _spread)
-    said = next(filter(None, (rule(repeated) for rule in rules)), "")
+    """At most one line on the scatter of the repeats, with its first words."""
+    said = scatter(repeated)
     return [f"{UNSTEADY}: {said}"] if said else []
+
+
+def scatter(repeated: Repeated) -> str:
+    """The trend, the outlier, the two groups or the scatter beyond what the values explain; empty without any."""
+    if len(repeated.values) < 2 or repeated.mean <= 0.0:
+        return ""
+    rules = (_trend, _outlier, _groups, _spread)
+    return next(filter(None, (rule(repeated) for rule in rules)), "")
 
 
 def bytes_warnings(written: Sequence[float], lump: float) -> list[str]:
@@ -119,8 +125,9 @@ def bytes_warnings(written: Sequence[float], lump: float) -> list[str]:
         written: bytes that each repeat wrote in run and settle, in proportion to equal numbers of operations.
         lump: mean lump [B].
     """
-    if len(written) < 2 or not (mean := fmean(written)) or stdev(written) < BYTES_SPREAD_MIN * mean:
+    if not unequal(written):
         return []
+    mean = fmean(written)
     chi_square = sum((each - mean) ** 2 for each in written) / (mean * lump)
     if chi_square_probability(chi_square, len(written) - 1) >= ALPHA:
         return []
@@ -129,6 +136,11 @@ def bytes_warnings(written: Sequence[float], lump: float) -> list[str]:
         f"{UNSTEADY}: for equal numbers of operations they wrote {amounts} MB to the medium, more unequal than by "
         "chance; the energy of each contains what it wrote"
     ]
+
+
+def unequal(written: Sequence[float]) -> bool:
+    """Whether the amounts scatter by BYTES_SPREAD_MIN or more."""
+    return len(written) > 1 and stdev(written) >= BYTES_SPREAD_MIN * fmean(written) > 0.0
 
 
 def _headlines(
@@ -183,7 +195,8 @@ def _trend(repeated: Repeated) -> str:
     if abs(change) < MATERIAL or chance >= ALPHA:
         return ""
     went = "rose" if change > 0 else "fell"
-    return f"the {repeated.name} {went} by {100 * abs(change):.0f} % from the first repeat to the last ({_p(chance)})"
+    size = f"{100 * abs(change):.0f} %"
+    return f"the {repeated.name} {went} by {size} from the first {repeated.noun} to the last ({_p(chance)})"
 
 
 def _outlier(repeated: Repeated) -> str:
@@ -203,7 +216,7 @@ def _outlier(repeated: Repeated) -> str:
         return ""
     side = "above" if away > 0 else "below"
     return (
-        f"the {repeated.name} of repeat {far + 1} is {100 * abs(away):.0f} % {side} the mean of the others "
+        f"the {repeated.name} of {repeated.noun} {far + 1} is {100 * abs(away):.0f} % {side} the mean of the others "
         f"({_p(chance)}); it counts like them"
     )
 
@@ -224,8 +237,8 @@ def _groups(repeated: Repeated) -> str:
         return ""
     lower, upper = (", ".join(map(str, sorted(rows + 1))) for rows in (order[:low], order[low:]))
     return (
-        f"the {repeated.name} has two levels: in repeats {upper} it is {100 * apart:.0f} % of the mean higher than in "
-        f"repeats {lower} ({_p(chance)})"
+        f"the {repeated.name} has two levels: in {repeated.noun}s {upper} it is {100 * apart:.0f} % of the mean "
+        f"higher than in {repeated.noun}s {lower} ({_p(chance)})"
     )
 
 
@@ -240,8 +253,8 @@ def _spread(repeated: Repeated) -> str:
     if chance >= ALPHA:
         return ""
     return (
-        f"the {repeated.name} of the repeats differs by more than their own uncertainties explain: {repeated.off} from "
-        "the mean"
+        f"the {repeated.name} of the {repeated.noun}s differs by more than their own uncertainties explain: "
+        f"{repeated.off} from the mean"
     )
 
 
