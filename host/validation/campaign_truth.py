@@ -34,8 +34,7 @@ from opjoule.comparison.index import gather
 from opjoule.energy.comparison import ratio
 from opjoule.opened.rounding import with_limits
 from opjoule.record.run_record import RunRecord
-from opjoule.simulation.part_course import PartCourse
-from opjoule.simulation.supply import COURSE
+from opjoule.simulation.part_course import COURSE, PartCourse
 from opjoule.simulation.truth_line import SHOWN, true_figures
 
 HELD_LEAST: Final = 0.90

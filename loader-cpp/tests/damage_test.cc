@@ -57,6 +57,8 @@ Arguments arguments(const Case& damaged, const std::string& command, const std::
                 "-p",
                 "dataintegrity=true",
                 "-p",
+                "settle=none",  // so that rows are in the log, too
+                "-p",
                 "requestdistribution=sequential",
                 "-p",
                 "readproportion=1",

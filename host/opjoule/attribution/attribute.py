@@ -88,7 +88,7 @@ def attribute_runs(works: Sequence[Work]) -> list[Attribution]:
     moved_j = np.zeros(len(columns.names)) if seen_j is None else np.abs(seen_j[0] - whole.energy_j)
     sensed = _sensed(works, runs)
     in_step = moved_j > MOVED_U * budget.standard_u_j(whole)
-    reasons = _reasons(works, columns, matrix, whole, in_step, sensed)
+    reasons = _reasons(works, columns, matrix, whole, in_step, sensed, written=media.written)
     seen_alone = (whole.independent >= INDEPENDENT_MIN) & ~in_step
     of_medium = sensed.reasons(float(whole.energy_j[:-1].sum())) if sensed else {}
     return [
@@ -233,8 +233,13 @@ def _reasons(
     fit: Fit,
     in_step: BoolArray,
     sensed: SensedParts | None,
+    *,
+    written: bool,
 ) -> list[str]:
-    """Reason why each part is not identifiable, empty if it is; `in_step`: shifts with the operations as seen."""
+    """Reason why each part is not identifiable, empty if it is.
+
+    `in_step`: whether a part shifts with the operations as seen. `written`: whether the medium was written to.
+    """
     reasons = verdicts(
         columns.names,
         len(columns.of_kind),
@@ -243,6 +248,7 @@ def _reasons(
         sensed.added_to(columns.names, fit) if sensed else fit,
         float(columns.group.duration_s.sum()),
         max(sensed.alone.energy_j, 0.0) if sensed else 0.0,
+        written=written,
     )
     joined = Intervals.joined([work.activities for work in works])
     short = too_short(joined, max(work.cells.period_ns for work in works))

@@ -140,6 +140,8 @@ class MediumModels:
     """Models with bytes at other times between two samples of the counters."""
     held: Sequence[MediumColumns] = ()
     """Models with another fraction of the tail's power in pauses that are cut short."""
+    written: bool = False
+    """Whether anything was written to the medium; if not, its tails follow reads alone."""
 
 
 @dataclass(frozen=True)
@@ -189,9 +191,14 @@ class MediumRun:
         return cls(counters, places, read_bytes, (moment_ns - moment_ns[0]) * NS, first, alone)
 
     @property
+    def wrote(self) -> bool:
+        """Whether anything was written to the medium."""
+        return bool(np.ptp(next(iter(self.places.values()))))
+
+    @property
     def idle(self) -> bool:
         """Whether nothing was written to the medium, and nothing read."""
-        return not (np.ptp(next(iter(self.places.values()))) or self.read_bytes.any())
+        return not (self.wrote or self.read_bytes.any())
 
     def bytes_at(self, place: str) -> Float64Array:
         """Bytes between successive times, shape (m - 1,); the default placement if this run has no such one."""
@@ -280,6 +287,7 @@ class _Search:
             [self._columns(model) for model in alike[:: max(len(alike) // OTHERS, 1)]],
             [self._columns(model) for model in placed.values()],
             [self._columns(model) for model in held.values()],
+            any(run.wrote for run in self.runs),
         )
 
     def _best(self) -> _Tried:

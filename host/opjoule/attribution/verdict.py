@@ -37,6 +37,8 @@ ROUNDING: Final = 1e-9
 FEW_WINDOWS: Final = "too few windows"
 TOO_WIDE: Final = "interval too wide"
 """Reason that a longer run, or the mean of several, removes."""
+TAIL_OF_READS: Final = "not separable from the medium's tail after reads"
+"""Reason of a run that reads from the medium and writes nothing to it."""
 LONGEST_S: Final = 3600.0
 """Longest run that is recommended [s]."""
 BESIDE: Final = 0.2
@@ -56,6 +58,8 @@ def verdicts(
     fit: Fit,
     lasted_s: float,
     beside_j: float = 0.0,
+    *,
+    written: bool = True,
 ) -> list[str]:
     """Reason why each part is not identifiable; empty if it is.
 
@@ -64,6 +68,7 @@ def verdicts(
             a fraction of its own energy: for the cost of one operation, a small part of the whole says nothing.
         parts: 1 where a column belongs to a part, shape (q, p).
         beside_j: rest of the whole: the medium's energy from its own sensor.
+        written: whether anything was written to the medium.
     """
     whole_j = float(np.abs(fit.energy_j[:-1]).sum()) + beside_j
     drawn = columns @ (parts * fit.coefficients).T
@@ -84,7 +89,7 @@ def verdicts(
             reasons.append("")
         else:
             if fit.model_u_j[at] ** 2 > ALIKE * fit.standard_u_j[at] ** 2:
-                reasons.append(_model_decides(name, at, fit))
+                reasons.append(_model_decides(name, at, fit, written=written))
                 continue
             alike = bool(fit.simplified_u_j[at] ** 2 > ALIKE * fit.standard_u_j[at] ** 2)
             chosen = range(kinds) if at == len(names) - 1 or (alike and at < kinds) else [at]
@@ -124,12 +129,18 @@ def _together(
     return f"collinear: {name} always goes together with {' and '.join(beside)}"
 
 
-def _model_decides(name: str, at: int, fit: Fit) -> str:
+def _model_decides(name: str, at: int, fit: Fit, *, written: bool) -> str:
+    """Reason for a part whose interval comes from the medium's models; it names writes only if there were any."""
     energy_j, u_j = float(fit.energy_j[at]), COVERAGE_FACTOR * float(fit.standard_u_j[at])
+    drew = f"{name} drew {max(energy_j - u_j, 0.0):.3g} to {energy_j + u_j:.3g} J"
+    if not written:
+        return (
+            f"{TAIL_OF_READS}: {drew}, depending on whether that tail continues between reads; a sensor in the "
+            "medium's supply would show it"
+        )
     return (
-        f"known only from a model of the medium: {name} drew {max(energy_j - u_j, 0.0):.3g} to "
-        f"{energy_j + u_j:.3g} J, depending on when its bytes were written and whether its tail continues "
-        "between writes; a sensor in the medium's supply would show it"
+        f"known only from a model of the medium: {drew}, depending on when bytes were written and whether the "
+        "medium's tail continues between transfers; a sensor in the medium's supply would show it"
     )
 
 

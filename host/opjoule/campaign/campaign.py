@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from json import dumps, loads
 from pathlib import Path
 from statistics import fmean
 from typing import Any, Final, Self
@@ -24,8 +25,18 @@ from typing import Any, Final, Self
 import opjoule
 from opjoule.campaign.measurement import program_commit
 from opjoule.comparison.comparison import print_comparison
-from opjoule.comparison.index import NOT_MEASURED, ConditionRun, as_recorded, read_index, write_index
+from opjoule.comparison.index import (
+    NOT_MEASURED,
+    ConditionRun,
+    as_recorded,
+    compared_by,
+    names_of,
+    read_index,
+    with_result,
+    write_index,
+)
 from opjoule.comparison.pages.page import write_campaign_page
+from opjoule.comparison.run_warnings import warnings_of
 from opjoule.errors import FAULTY_EXIT, BadInput, Interrupted, OpJouleError, of_system
 from opjoule.measuring.pace import in_words
 from opjoule.measuring.plan import Plan
@@ -33,6 +44,7 @@ from opjoule.record.directory import INDEX, check_out, free_directory, held
 from opjoule.record.run import program_words
 from opjoule.record.run_record import RunRecord
 from opjoule.scripts import script_name
+from opjoule.simulation.truth_line import print_cells_line
 
 INTERRUPTED: Final = "interrupted by the user"
 """Start of the fault of a record whose measurement the user interrupted."""
@@ -334,12 +346,15 @@ def run_conditions(
 
 
 def concluded(campaign: Campaign, *, json: bool) -> int:
-    """Prints a folder's results, on the terminal or as its index; returns the exit status."""
-    folder = campaign.folder
+    """Prints a folder's results, on the terminal or as its index with the warnings; returns the exit status."""
+    runs, _ = read_index(campaign.folder)
+    cells = [with_result([run for run in runs if run.name == name]) for name in names_of(runs)]
     if json:
-        sys.stdout.write((folder / INDEX).read_text(encoding="utf-8"))
+        index = loads((campaign.folder / INDEX).read_text(encoding="utf-8"))
+        print(dumps(index | {"warnings": [str(warning) for warning in warnings_of(cells)]}, indent=2))
     else:
-        print_comparison(folder)
+        print_comparison(campaign.folder)
+    print_cells_line(cells, compared_by(runs), as_json=json)
     return campaign.exit_status
 
 

@@ -8,12 +8,16 @@ from typing import Final
 from rich.console import Console
 
 from opjoule.comparison.compared_run import ComparedRun
+from opjoule.comparison.unsteady_cells import in_order_of_measuring, unsteady_lines
 from opjoule.opened.answer import Answer, Banner
-from opjoule.record.result import says_too_short, says_waited, stands_in_for
+from opjoule.record.result import BUSY, UNSTEADY, says_too_short, says_waited, stands_in_for
 
 SHORT_TITLE: Final = "TOO SHORT"
 SINGLE_TITLE: Final = "ONE RUN"
 WAITED_TITLE: Final = "WAITED"
+CELL_TITLE: Final = "UNSTEADY CELL"
+_UNSTEADY_TITLES: Final = {BUSY: "BUSY COMPUTER", UNSTEADY: "UNSTEADY REPEATS"}
+"""First words of a warning -> its title."""
 SIMULATED: Final = "no board was measured; the joules come from a power model of board and medium."
 _SINGLE: Final = (
     "{single} of {all} cells rest on a single run. How much runs differ is unknown there and is missing from the "
@@ -76,9 +80,15 @@ def warnings_of(cells: Iterable[Sequence[WarnedRun]]) -> list[RunWarning]:
         title = SHORT_TITLE if says_too_short(banner.text) else banner.title
         if says_waited(banner.text):
             title = WAITED_TITLE
+        for begins, named in _UNSTEADY_TITLES.items():
+            title = named if banner.text.lower().startswith(begins) else title
         if name := stands_in_for(banner.text):
             title = f"not {name}"
         made.append(RunWarning(banner.kind, title, banner.text, tuple(runs)))
+    for cell in known:
+        in_order = in_order_of_measuring(cell)
+        names = tuple(run.place.name for run in in_order)
+        made += [RunWarning("warning", CELL_TITLE, line, names) for line in unsteady_lines(in_order)]
     if single := sum(map(is_single, known)):
         text = _SINGLE.format(single=single, all=len(known))
         made.append(RunWarning("warning", SINGLE_TITLE, text, ()))

@@ -119,6 +119,21 @@ def student_t_of(probability: float, degrees_of_freedom: float) -> float:
     return high
 
 
+def chi_square_probability(chi_square: float, degrees_of_freedom: int) -> float:
+    """Probability that a chi-square variable is at least this large.
+
+    Source: Abramowitz, Stegun, Handbook of Mathematical Functions, 26.4.4 and 26.4.5.
+    """
+    half = chi_square / 2.0
+    odd = degrees_of_freedom % 2
+    tail = math.erfc(math.sqrt(half)) if odd else 0.0
+    term = math.exp(-half) * (math.sqrt(half) / math.gamma(1.5) if odd else 1.0)
+    for step in range(degrees_of_freedom // 2):
+        tail += term
+        term *= half / (step + (1.5 if odd else 1.0))
+    return min(tail, 1.0)
+
+
 @functools.cache
 def _quadrature() -> tuple[np.ndarray, np.ndarray]:
     """Nodes and weights of Gauss-Legendre quadrature on -1 to 1."""

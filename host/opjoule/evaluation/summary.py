@@ -36,10 +36,12 @@ from opjoule.evaluation.quantities.operations import operations as operations_of
 from opjoule.evaluation.quantities.operations import per_operation
 from opjoule.evaluation.quantities.repeat import NO_IDLE, Repeat, RepeatEnergy, StorageEnergy, SystemSamples
 from opjoule.evaluation.repeat_energy import HARNESS, AlignedTrace, Harness, repeat_energy, repeat_idle
+from opjoule.evaluation.stability import busy_warnings, stability_warnings
 from opjoule.evaluation.until import until_warnings
 from opjoule.evaluation.wording import Wording, wording_of
 from opjoule.operations import schemas
 from opjoule.operations.board_files import read_system
+from opjoule.operations.computer_load import COMPUTER, ComputerLoad
 from opjoule.operations.operation_table import OperationTable
 from opjoule.record.job_results import job_results
 from opjoule.record.phases import Cycle, Phase, Role, worked_repeats
@@ -80,9 +82,9 @@ def build_result(parts: AlignedRun) -> tuple[dict[str, Any], list[TraceFault]]:
     quantities = wording.quantities
     figures = [quantities.figures(repeat) for repeat in repeats]
     entries = quantities.over_repeats(figures)
-    mean_operations, run = fmean(operations_of(repeat).value for repeat in repeats), record.run
     harness = {}
     if quantities.get(HARNESS_ENERGY):
+        mean_operations = fmean(operations_of(repeat).value for repeat in repeats)
         control = Harness.of(aligned, phases, repeats[0].energy.idle)
         harness[HARNESS_ENERGY] = (
             control if isinstance(control, Missing) else control.energy_of(mean_operations)
@@ -101,17 +103,8 @@ def build_result(parts: AlignedRun) -> tuple[dict[str, Any], list[TraceFault]]:
         "alignment": parts.alignment.stated(),
         "timebase": repeats[0].energy.run.timebase.stated(),
         "by_operation": by_operation(repeats, _reads_apart(parts)),
-        "warnings": short_run_warnings(
-            [phase for phase in phases if phase.role is Role.WORK],
-            aligned.cells.period_ns,
-            lambda times, run_s: wording.longer(run, times, run_s, mean_operations),
-        )
-        + until_warnings(run.until_u)
-        + waiting_warnings(
-            repeats, wording.slower(mean_operations / fmean(repeat.run_s for repeat in repeats))
-        )
-        + _notes(wording, record, aligned, phases),
-        **({"disturbed": disturbance} if (disturbance := run.found.device.disturbance) else {}),
+        "warnings": _warnings(parts, wording, repeats, figures),
+        **({"disturbed": disturbance} if (disturbance := record.run.found.device.disturbance) else {}),
         **({"server": server_usage(files)} if (files := record.raw_files("server-*.csv")) else {}),
         "generator": _generator(record.run),
     }
@@ -133,6 +126,40 @@ def _reads_apart(parts: AlignedRun) -> ReadsApart | None:
         energy = parts.aligned.energy(quiet, quiet)
         return ReadsApart.of(marginal_energy(energy, idle, parts.aligned.sensor), operations)
     return None
+
+
+def _warnings(
+    parts: AlignedRun, wording: Wording, repeats: Sequence[Repeat], figures: Sequence[Figures]
+) -> list[str]:
+    """Every line to be read with the figures: those of the measurement, and those of this evaluation."""
+    record, phases, aligned, run = parts.record, parts.phases, parts.aligned, parts.record.run
+    runs = [phase for phase in phases if phase.role is Role.WORK]
+    operations = fmean(operations_of(repeat).value for repeat in repeats)
+    rate_per_s = operations / fmean(repeat.run_s for repeat in repeats)
+    lines = [
+        *run.found.warnings,
+        *short_run_warnings(
+            runs, aligned.cells.period_ns, lambda times, run_s: wording.longer(run, times, run_s, operations)
+        ),
+        *busy_warnings(_computer_load(record), runs),
+        *stability_warnings(wording.quantities.headline, repeats, figures),
+        *until_warnings(run.until_u),
+        *waiting_warnings(repeats, wording.slower(rate_per_s)),
+        *_notes(wording, record, aligned, phases),
+    ]
+    return list(dict.fromkeys(lines))
+
+
+def _computer_load(record: RunRecord) -> ComputerLoad | None:
+    """Load of the computer behind a simulated board; None for a real one. A changed file is a fault of the record."""
+    name = f"raw/{COMPUTER}"
+    if not record.path(name).exists():
+        return None
+    try:
+        return ComputerLoad.read(record.intact(name))
+    except RecordFault as fault:
+        record.add_fault(str(fault))
+        return None
 
 
 def _notes(wording: Wording, record: RunRecord, aligned: AlignedTrace, phases: Sequence[Phase]) -> list[str]:

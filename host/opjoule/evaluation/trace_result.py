@@ -41,6 +41,8 @@ def conclude_trace(record: RunRecord) -> bool:
         if odd:  # one of the clocks that give the seconds is wrong
             numbers = withhold(numbers, {ENERGY: odd}, TRACE.quantities)
             numbers["duration_s"] = Missing(f"withheld: {odd}", "s")
+        if said := [*record.run.found.warnings, *numbers.get("warnings", [])]:
+            numbers["warnings"] = said
         contents = {"schema": RESULT_SCHEMA, "simulated": record.simulated, **numbers}
     except OpJouleError as error:
         record.add_fault(str(error))

@@ -148,8 +148,19 @@ class Answer:
             banners.append(Banner("failed", "FAILED", why))
         elif faults:
             banners.append(Banner("faulty", "WITH FAULTS", faults))
-        lines = [*self.run.found.warnings, *self.concluded.warnings]
-        return banners + [Banner("warning", "NOTE", _sentence(str(line))) for line in lines]
+        return banners + [Banner("warning", "NOTE", _sentence(line)) for line in self.notes]
+
+    @property
+    def notes(self) -> list[str]:
+        """Notes of the measurement and of its evaluation; older results lack those of the measurement."""
+        return list(dict.fromkeys([*self.run.found.warnings, *self.concluded.warnings]))
+
+    def to_json(self) -> dict[str, Any]:
+        """result.json with all that the terminal says beside the numbers: the end, faults, changed files, notes."""
+        record = self.record
+        ended = {"simulated": record.simulated, "status": record.status}
+        wrong = {"faults": record.faults, "altered": record.altered}
+        return {**self.result, **ended, **wrong, "warnings": self.notes}
 
 
 SIMULATED = (

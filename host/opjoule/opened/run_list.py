@@ -19,6 +19,7 @@ from opjoule.opened.quantities import quantity_text
 from opjoule.record.directory import is_held
 from opjoule.record.json_file import plain
 from opjoule.record.notes import NO_NOTES, NOTES, Notes, read_notes
+from opjoule.record.result import BUSY, UNSTEADY
 from opjoule.record.run_record import RunRecord, reading
 from opjoule.scripts import program
 from opjoule.units import Missing, Quantity, from_json
@@ -27,13 +28,15 @@ UNREADABLE: Final = "unreadable"
 """Status of a record without a readable run.json."""
 ONE_RUN: Final = "one run: the interval does not include the spread between runs"
 TOO_SHORT: Final = "too short"
+_KINDS: Final = (TOO_SHORT, BUSY, UNSTEADY)
+"""Kinds of notes, each named after words of its text."""
 
 
 class Caution(Struct, frozen=True):
     """Something to know before the headline is believed."""
 
     kind: str
-    """going on, unfinished, fault, altered, one run, too short, or warning."""
+    """going on, unfinished, fault, altered, one run, too short, busy computer, unsteady repeats, or warning."""
     line: str
     """The full text."""
 
@@ -159,8 +162,8 @@ def _cautions(answer: Answer) -> Iterator[Caution]:
         yield Caution("altered", answer.problem)
     for line in record.faults:
         yield Caution("fault", line)
-    for line in (*answer.run.found.warnings, *answer.concluded.warnings):
-        yield Caution(TOO_SHORT if TOO_SHORT in line else "warning", line)
+    for line in answer.notes:
+        yield Caution(next((kind for kind in _KINDS if kind in line), "warning"), line)
     if answer.concluded.repeats == 1:
         yield Caution("one run", ONE_RUN)
 

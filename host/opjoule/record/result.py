@@ -16,6 +16,10 @@ TOO_SHORT: Final = "too short to be representative"
 """Part of the warning of a run from which nothing can be concluded."""
 WAITED: Final = "operations waited for"
 """Part of the warning of a run in which operations waited for a considerable part of the time."""
+BUSY: Final = "busy computer"
+"""First words of the warning of a simulated run during which other programs took the computer's processors."""
+UNSTEADY: Final = "unsteady repeats"
+"""First words of the warning of repeats that differ in their energy or their writes by more than chance."""
 NUMBER_MAX: Final = 1e300
 """Limit for the check of a damaged file; no quantity comes near it."""
 _STAND_IN: Final = re.compile(r" stands in for (.+?): these are not \1's figures")

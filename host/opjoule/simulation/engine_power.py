@@ -18,10 +18,9 @@ from opjoule.attribution.overlap import overlap_s
 from opjoule.operations.operation_table import ACTIVITIES, LOADER_KINDS
 from opjoule.simulation.loader_files import Event, LoaderFiles, PhaseOperations
 from opjoule.simulation.medium_work import MediumMode, MediumStretch
-from opjoule.simulation.part_course import OTHER, READING, TAIL, WRITE_BACK, PartCourseWriter
+from opjoule.simulation.part_course import OTHER, PARTS, READING, TAIL, WRITE_BACK, PartCourseWriter
 from opjoule.simulation.part_powers import Overlapping, PartPowers, Steady, own_stretches
 from opjoule.simulation.power_model import Activity, LoadModel, PowerModel, Rows
-from opjoule.simulation.supply import PARTS
 from opjoule.trace.power_trace import Float64Array
 
 HOLD_NS: Final = 500_000_000

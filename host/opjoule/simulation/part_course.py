@@ -11,6 +11,10 @@ import numpy as np
 from opjoule.operations.operation_table import ACTIVITIES, LOADER_KINDS
 from opjoule.trace.power_trace import Float64Array
 
+COURSE: Final = "simulator-course.csv"
+"""File of the record: true energy over time."""
+PARTS: Final = "simulator-parts.csv"
+"""File of the record: true energy over time by kind of operation and by activity."""
 WRITE_BACK: Final = "write_back"
 TAIL: Final = "tail"
 READING: Final = "reading"

@@ -22,6 +22,8 @@ from opjoule.devices.programs.disturbance import Disturbance
 from opjoule.devices.programs.probe import Probe
 from opjoule.devices.state.board_state import read_facts
 from opjoule.errors import LinkFault, RigFault
+from opjoule.operations.computer_load import COMPUTER
+from opjoule.simulation.computer_watch import ComputerWatch
 from opjoule.simulation.engine_power import EnginePower
 from opjoule.simulation.feed import DELAY_NS, Feed
 from opjoule.simulation.imperfections import Imperfections, medium_chance
@@ -45,8 +47,16 @@ class DelayedProbe(Probe):
         ended: Callable[[], None],
         faults: Callable[[], list[str]] = lambda: [],
         warnings: Callable[[], list[str]] = lambda: [],
+        watches: bool = False,
     ) -> None:
-        """`faults`, `warnings`: give those of the simulation since their last call."""
+        """Starts a probe.
+
+        Args:
+            faults: gives the simulation's faults since its last call; `warnings` likewise.
+            watches: whether to sample the load of this computer, whose clock is then the board's.
+        """
+        self._watches = watches
+        self._watch: ComputerWatch | None = None
         self._feed, self._call_ended = feed, ended
         self._simulation_faults, self._simulation_warnings = faults, warnings
         super().__init__(*started)
@@ -71,18 +81,30 @@ class DelayedProbe(Probe):
         """Dirty pages of the simulated board, as of its clock."""
         return self._feed.pending_bytes(time.monotonic_ns() - DELAY_NS)
 
+    def keep_marks(self, path: Path) -> None:
+        """Begins the files of the run: the marks, and beside them the load of this computer."""
+        super().keep_marks(path)
+        if self._watches:
+            self._watch = ComputerWatch(path.with_name(COMPUTER))
+
     def faults(self) -> list[str]:
         """Faults of the probe and of the simulation."""
         return super().faults() + self._simulation_faults()
 
     def warnings(self) -> list[str]:
-        """Warnings of the probe and of the simulation."""
+        """Warnings of the probe and of the simulation; the load of this computer is no longer sampled."""
+        self._unwatch()
         return super().warnings() + self._simulation_warnings()
 
     def close(self) -> None:
         """Ends the probe; from then on the simulated board is idle."""
+        self._unwatch()
         super().close()
         self._call_ended()
+
+    def _unwatch(self) -> None:
+        if self._watch:
+            self._watch.close()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -197,6 +219,7 @@ def simulated_rig(
             ended=supply.feed.probe_ended,
             faults=lambda: simulator.faults() + supply.faults(),
             warnings=simulator.warnings,
+            watches=True,
         )
         watched = ("--scope", "processes", "--kernel-files", simulator.kernel_files)
         live = ("--live", str(supply.feed.system.path), "--live-period-ms", str(PERIOD_MS))

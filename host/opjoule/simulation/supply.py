@@ -13,13 +13,10 @@ from opjoule.meters.serial.options import SIMULATED_SENSOR
 from opjoule.simulation.feed import DELAY_NS, GONE, Feed
 from opjoule.simulation.imperfections import Imperfections
 from opjoule.simulation.medium_work import MediumWork
+from opjoule.simulation.part_course import COURSE, PARTS
 from opjoule.simulation.power_model import LoadModel, MediumModel
 from opjoule.simulation.rig_simulator import RigSimulator, folder_in_memory
 
-COURSE = "simulator-course.csv"
-"""File of the record: true energy over time."""
-PARTS = "simulator-parts.csv"
-"""File of the record: true energy over time by kind of operation and by activity."""
 IMPERFECTIONS = "simulator-imperfections.json"
 """File of the record: the drawn errors."""
 PERIOD_MS = 10

@@ -5,21 +5,26 @@ The definitions are those of docs/method/energy.md, with the simulator's exact e
 
 import json
 import math
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, Final
 
+from opjoule.comparison.cell_mean import cell_mean
+from opjoule.comparison.compared_run import ComparedRun
+from opjoule.errors import RecordFault
 from opjoule.evaluation.quantities.attribution import READS
+from opjoule.evaluation.quantities.definition import Definition
 from opjoule.opened.quantities import by_kind, quantity_text
 from opjoule.opened.rounding import rounded, with_unit
 from opjoule.operations.operation_table import ACTIVITIES
 from opjoule.record.phases import Cycle, Phase, worked_repeats
 from opjoule.record.run_record import RunRecord
-from opjoule.simulation.part_course import TAIL, WRITE_BACK, PartCourse
-from opjoule.simulation.supply import COURSE, PARTS
-from opjoule.units import Measured
+from opjoule.simulation.part_course import COURSE, PARTS, TAIL, WRITE_BACK, PartCourse
+from opjoule.units import Measured, counted
 
 WHOLE = "energy_j"
 """Column of the file with the total energy of all parts."""
@@ -109,19 +114,27 @@ class KnownFigure:
         return f"{known}; stated {stated} {'holds it' if self.holds else 'DOES NOT HOLD IT'}"
 
 
+def true_values(record: Path) -> dict[str, float]:
+    """True values of figures of a simulated record, by their keys in result.json; empty if they are not known."""
+    if not (record / COURSE).exists() or not (record / "result.json").exists():
+        return {}
+    run, result = RunRecord.open(record).run, json.loads((record / "result.json").read_text())
+    if run.status == "partial":  # the simulator ended before the run and lacks the true values of the rest
+        return {}
+    operations = (result.get("operations") or {}).get("value") or 0.0
+    return true_figures(PartCourse.read(record / COURSE), run.phases, operations)
+
+
 def known_figures(record: Path) -> list[KnownFigure]:
     """The figures of a simulated record whose true value is known.
 
     They include kinds of operation and activities, identifiable or not, if the simulated board knows their energy. An
     energy without a stated interval is left out.
     """
-    if not (record / COURSE).exists() or not (record / "result.json").exists():
+    true = true_values(record)
+    if not true:
         return []
     run, result = RunRecord.open(record).run, json.loads((record / "result.json").read_text())
-    if run.status == "partial":  # the simulator ended before the run and lacks the true values of the rest
-        return []
-    operations = (result.get("operations") or {}).get("value") or 0.0
-    true = true_figures(PartCourse.read(record / COURSE), run.phases, operations)
     whole = [
         _beside(about, true[key], result[key])
         for key, about in SHOWN.items()
@@ -174,3 +187,63 @@ _ACTIVITIES = {WRITE_BACK: "the medium's write-back", TAIL: "the medium's tail"}
 
 def _beside(about: str, true: float, stated: dict[str, Any]) -> KnownFigure:
     return KnownFigure(about, true, stated["value"], stated["u"], stated["unit"])
+
+
+def held_line(record: Path) -> str:
+    """One line for a record: how many of its stated intervals contain the true values; empty if none is known."""
+    held = _held(_stated_figures(record), "stated intervals")
+    return f"{_MARK}{held}{_HOLD}" if held else ""
+
+
+def cells_line(cells: Iterable[Sequence[ComparedRun]], quantities: Iterable[Definition]) -> str:
+    """The same for the records of some cells, and for the means of the cells with several records.
+
+    The true value of a mean is the mean over its records; a mean that leaves a record out is not counted.
+    """
+    known = [list(cell) for cell in cells]
+    places = dict.fromkeys(run.place for cell in known for run in cell)
+    figures = [figure for place in places for figure in _stated_figures(place)]
+    if not figures:
+        return ""
+    true_by_place = {place: true_values(place) for place in places}
+    several = [cell for cell in known if len(cell) > 1]
+    means = [mean for of in quantities for cell in several if (mean := _mean(cell, of, true_by_place))]
+    parts = [
+        _held(figures, f"stated intervals of {counted(len(places), 'record')}"),
+        _held(means, "of their means"),
+    ]
+    return f"{_MARK}{' and '.join(filter(None, parts))}{_HOLD}"
+
+
+def print_cells_line(
+    cells: Iterable[Sequence[ComparedRun]], quantities: Iterable[Definition], *, as_json: bool
+) -> None:
+    """Prints `cells_line` if it is not empty, on stderr beside JSON."""
+    if line := cells_line(cells, quantities):
+        print(line, file=sys.stderr if as_json else sys.stdout)
+
+
+_MARK: Final = "SIMULATED truth: "
+_HOLD: Final = " hold the true value"
+
+
+def _held(figures: Sequence[KnownFigure], of: str) -> str:
+    """For example "9 of 10 stated intervals"; empty without a figure."""
+    return f"{sum(figure.holds for figure in figures)} of {len(figures)} {of}" if figures else ""
+
+
+def _stated_figures(record: Path) -> list[KnownFigure]:
+    """The record's figures with an interval and a true value; none if the simulator's files are damaged."""
+    with suppress(OSError, ValueError, LookupError, RecordFault):
+        return [figure for figure in known_figures(record) if figure.has_interval]
+    return []
+
+
+def _mean(
+    cell: Sequence[ComparedRun], of: Definition, true_by_place: Mapping[Path, Mapping[str, float]]
+) -> KnownFigure | None:
+    """The mean of a cell beside the mean of the true values; None if it has no interval or leaves a record out."""
+    number = cell_mean([run.numbers for run in cell], of)
+    true = [true_by_place[run.place][of.key] for run in cell if of.key in true_by_place[run.place]]
+    figure = _beside(of.label, fmean(true), number) if len(true) == len(cell) == number.get("runs") else None
+    return figure if figure and figure.has_interval else None

@@ -1,17 +1,19 @@
 """The medium: where bytes go between two samples of the counters, its tail, and what no model can decide. SIMULATED."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from known_medium import Medium  # path set above
-from known_meter import KINDS, RUN_STARTS_S, watched
+from known_meter import BOARD_NS, KINDS, RUN_STARTS_S, watched
 from known_pieces import Gridded
 from known_work import Known
 from opjoule.attribution.activities import Intervals
 from opjoule.attribution.attribute import attribute_runs
 from opjoule.attribution.counters import Counters
 from opjoule.attribution.medium import MediumRun, Transfers, medium_models
+from opjoule.attribution.verdict import TAIL_OF_READS
 from opjoule.evaluation.quantities.attribution import activity
 from opjoule.simulation.part_powers import Steady
 from opjoule.units import Missing
@@ -231,8 +233,69 @@ def test_a_part_without_a_column_is_not_found_and_never_nothing():
     repeat = SimpleNamespace(attribution=SimpleNamespace(activities={}))
     for name, why in {
         "tail": "the power shows no tail",
-        "write_back": "syncs waited for all bytes",
+        "write_back": "nothing was written to the medium outside of syncs",
         "flush": "the engine reported no",
     }.items():
         energy = activity(name)(repeat)
         assert isinstance(energy, Missing) and energy.reason.startswith(f"not found: {why}")
+
+
+BEAT_S, SELECT_J = 12e-3, 1e-3
+
+
+def selecting(seed, moves_s, tail_w, *, writes=False):
+    """A command that marks a `select` every 12 ms and moves a page at these times, each followed by a tail of 0.5 s."""
+    rng = np.random.default_rng(seed)
+    begin_s = RUN_STARTS_S + np.cumsum(rng.exponential(BEAT_S - 2e-3, round(20.0 / BEAT_S)) + 2e-3)
+    begin_s = begin_s[begin_s < RUN_STARTS_S + 20.0 - 2e-3]
+    length_s, energy_j = np.full(begin_s.size, 2e-3), np.full(begin_s.size, SELECT_J)
+    grid_s = np.arange(RUN_STARTS_S, RUN_STARTS_S + 30.0, 1e-3)
+    at_s = np.append(-np.inf, RUN_STARTS_S + np.asarray(moves_s, float))
+    since_s = grid_s - at_s[np.searchsorted(at_s, grid_s, "right") - 1]
+    moved_bytes = 65536.0 * (np.searchsorted(at_s, grid_s + 1e-3, "right") - 1)
+    pieces = [
+        Steady(begin_s, begin_s + length_s, energy_j),
+        Gridded(RUN_STARTS_S, 1e-3, tail_w * (since_s < 0.5)),
+    ]
+    known = Known(
+        RUN_STARTS_S, RUN_STARTS_S + 20.0, RUN_STARTS_S + 28.0, ("select",), np.zeros(begin_s.size, np.uint8), begin_s,
+        length_s, np.zeros(begin_s.size, np.uint16), {}, False, (grid_s + 1e-3, moved_bytes), pieces,
+        {"select": float(energy_j.sum())},
+    )  # fmt: skip
+    work = watched(rng, KINDS[1], known).work
+    if writes:
+        return work
+    nothing = np.zeros(work.counters.board_ns.size)
+    read_bytes = np.interp((work.counters.board_ns - BOARD_NS) * 1e-9, grid_s + 1e-3, moved_bytes)
+    return replace(work, counters=replace(work.counters, written_bytes=nothing, read_bytes=read_bytes))
+
+
+def reasons_of(attribution):
+    shares = {**attribution.operations, "foreground": attribution.foreground, **attribution.activities}
+    return {name: share.unidentified for name, share in shares.items() if share.unidentified}
+
+
+THROUGHOUT_S = np.arange(0.05, 20.0, 0.15)
+"""Moments after which the tail never ends before the next transfer."""
+
+
+def test_a_run_that_moves_no_byte_has_no_part_of_the_medium_and_its_operations_are_known():
+    [dry] = attribute_runs([selecting(1, [], 0.0)])
+    assert not dry.activities and dry.tail_length_s is None and not reasons_of(dry)
+
+
+def test_a_run_without_a_write_is_not_said_to_depend_on_when_bytes_were_written():
+    [reading] = attribute_runs([selecting(1, THROUGHOUT_S, 0.4)])
+    said = reasons_of(reading)
+    assert said["select"].startswith(f"{TAIL_OF_READS}: select drew") and "between reads" in said["select"]
+    assert not any("model of the medium" in why or "writ" in why for why in said.values())
+
+
+def test_a_repeat_that_moves_no_byte_beside_one_that_writes_has_nothing_of_the_medium():
+    dry, wet = attribute_runs([selecting(1, [], 0.0), selecting(2, THROUGHOUT_S[::6], 0.4, writes=True)])
+    of_medium_j = [share.energy_j for share in dry.activities.values()]
+    assert (
+        of_medium_j == pytest.approx([0.0] * len(of_medium_j), abs=1e-9)
+        and wet.activities["tail"].energy_j > 1.0
+    )
+    assert not any("model of the medium" in why for why in reasons_of(dry).values())

@@ -15,9 +15,9 @@ from opjoule.cli import commands
 from opjoule.cli.measure.planning import make_plan, supply_of_rig
 from opjoule.measuring.progress import PhaseProgress
 from opjoule.record.run_record import RunRecord
-from opjoule.simulation.part_course import PartCourse
+from opjoule.simulation.part_course import COURSE, PartCourse
 from opjoule.simulation.rig import RigSetup, twin_rig
-from opjoule.simulation.supply import COURSE, IMPERFECTIONS
+from opjoule.simulation.supply import IMPERFECTIONS
 from opjoule.simulation.truth_line import true_figures
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -1,10 +1,14 @@
 """A figure that a fault makes wrong is not given; the fault stands in its place."""
 
+import json
+
 import pytest
 from opjoule.cli.measure.command import exit_status, print_outcome
 from opjoule.evaluation.faults import withhold
 from opjoule.evaluation.wording import YCSB_QUANTITIES as YCSB
 from opjoule.record.groups import ABOVE_IDLE, ENERGY, PER_OPERATION
+from opjoule.record.json_file import write_json
+from opjoule.record.result import RESULT_SCHEMA
 from opjoule.record.run_record import RunRecord
 from opjoule.units import Measured, Missing
 
@@ -72,14 +76,14 @@ def test_the_exit_status_tells_a_fault_from_an_end_before_time(tmp_path):
     assert exit_status(record) == 6
 
 
-def test_json_tells_faults_on_stderr(tmp_path, capsys):
+def test_json_holds_faults_and_tells_them_on_stderr(tmp_path, capsys):
     """A script that reads the result sees why the exit status is 6."""
     record = RunRecord.create(tmp_path, {}, simulated=False)
-    (tmp_path / "result.json").write_text("{}")
+    write_json(tmp_path / "result.json", {"schema": RESULT_SCHEMA, "simulated": False})
     record.finish("complete")
     record.add_fault("the board was throttled", withholds=(ENERGY,))
-    print_outcome(record, tmp_path, json=True)
+    print_outcome(record, tmp_path, as_json=True)
     output = capsys.readouterr()
-    assert output.out == "{}"
+    assert json.loads(output.out)["faults"] == ["the board was throttled"]
     assert output.err.endswith(": fault: the board was throttled\n")
     assert output.err.count("throttled") == 1

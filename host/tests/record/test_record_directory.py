@@ -109,7 +109,7 @@ def _only(monkeypatch, root, measure_once):
     monkeypatch.setattr(measure, "directory_name", lambda plan: "same")
     monkeypatch.setattr(measure, "_measure_once", measure_once)
     monkeypatch.setattr(measure, "_print_truth", lambda plan, options, directory: None)
-    monkeypatch.setattr(measure, "print_outcome", lambda record, place, json: None)
+    monkeypatch.setattr(measure, "print_outcome", lambda record, place, as_json: None)
 
 
 @pytest.mark.parametrize("goes_on", [True, False])

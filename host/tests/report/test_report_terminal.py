@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 from pathlib import Path
 
 import pytest
 from msgspec import structs
+from opjoule.cli.commands import main
 from opjoule.evaluation.wording import COMMAND, YCSB
+from opjoule.record.result import BUSY, UNSTEADY
 from opjoule.record.run import Generator, LoaderSummary
 from opjoule.record.run_record import RunRecord
 from opjoule.report.advice import REMEDIES, largest_parts, remedies
@@ -201,3 +204,31 @@ def test_a_run_in_mix_blocks_says_so(tmp_path: Path) -> None:
         plain, found=structs.replace(plain.found, generator=Generator("ycsb", runs_on="host"))
     )
     assert YCSB.apart(streamed) == ""
+
+
+def test_json_holds_every_caution_that_the_terminal_prints(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each banner's text is in `status`, `faults`, `altered` or `warnings`, and each of those is printed."""
+    record = make_record(tmp_path)
+    record.add_warning("this computer's disk was slower than the simulated medium")
+    said = [f"{BUSY}: other programs took 40 %", f"{UNSTEADY}: one repeat is far off"]
+    put_result(tmp_path, {**RESULT, "warnings": [*record.run.found.warnings, *said]})
+    record = RunRecord.open(tmp_path)
+    record.add_fault("the board was throttled")
+    record.finish("complete")
+    (tmp_path / "events.parquet").write_bytes(b"changed")
+    assert main(["runs", "show", str(tmp_path), "--json"]) == 4
+    told = json.loads(capsys.readouterr().out)
+    printed = [line.strip() for line in summary(tmp_path, width=1000).splitlines()]
+    banners = [line for line in printed if line.split("  ")[0] in TITLES]
+    assert told["simulated"] is True and told["status"] == "complete"
+    cautions = [*told["faults"], *told["altered"], *told["warnings"]]
+    assert len(cautions) == len(set(cautions)) == 5 and len(banners) == 1 + len(cautions)
+    for line in cautions:
+        assert any(line.lower() in banner.lower() for banner in banners), line
+    for banner in banners[1:]:
+        assert any(line.lower() in banner.lower() for line in cautions), banner
+
+
+TITLES = ("SIMULATED", "ALTERED", "WITH FAULTS", "NOTE")

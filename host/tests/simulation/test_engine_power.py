@@ -12,10 +12,9 @@ from opjoule.record.phases import Cycle
 from opjoule.simulation.engine_power import HOLD_NS, EnginePower
 from opjoule.simulation.loader_files import GrowingLog
 from opjoule.simulation.medium_work import MediumMode, MediumStretch
-from opjoule.simulation.part_course import PartCourse
+from opjoule.simulation.part_course import PARTS, PartCourse
 from opjoule.simulation.part_powers import PartPowers, own_stretches
 from opjoule.simulation.power_model import Activity, Supply
-from opjoule.simulation.supply import PARTS
 from opjoule.simulation.truth_line import true_parts
 from stated_models import load_model
 from usual_phases import usual_phase

@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from opjoule.simulation.part_course import PartCourse
-from opjoule.simulation.supply import PARTS
+from opjoule.simulation.part_course import PARTS, PartCourse
 from validation.simulated_medium import load_rows, measure, sync_row
 
 pytestmark = [pytest.mark.rig, pytest.mark.end_to_end]

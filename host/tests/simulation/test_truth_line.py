@@ -4,10 +4,14 @@ import json
 
 import numpy as np
 import pytest
+from opjoule.cli.commands import main
+from opjoule.comparison.index import gather
+from opjoule.evaluation.wording import YCSB_QUANTITIES
 from opjoule.record.json_file import plain
 from opjoule.record.run_record import with_digest
 from opjoule.simulation.part_course import PartCourse
-from opjoule.simulation.truth_line import KnownFigure, known_figures, true_figures
+from opjoule.simulation.truth_line import KnownFigure, cells_line, held_line, known_figures, true_figures
+from simulated_records import synthetic
 from usual_phases import usual_phase
 
 SECOND_NS = 1_000_000_000
@@ -53,13 +57,13 @@ def plain_spaces(figure):
     return str(figure).replace("\N{NO-BREAK SPACE}", " ")
 
 
-def truth_lines_of(folder, stated, status="complete"):
+def truth_lines_of(folder, stated, status="complete", **more):
     rows = "".join(
         f"{at},{energy}\n" for at, energy in zip(COURSE.board_ns, COURSE.energy_j["energy_j"], strict=True)
     )
     (folder / "simulator-course.csv").write_text("board_ns,energy_j\n" + rows)
     (folder / "run.json").write_text(
-        json.dumps(with_digest(plain(HEAD | {"phases": phases(), "status": status})))
+        json.dumps(with_digest(plain(HEAD | {"phases": phases(), "status": status} | more)))
     )
     (folder / "result.json").write_text(json.dumps(stated))
     return [plain_spaces(figure) for figure in known_figures(folder)]
@@ -138,4 +142,46 @@ def test_of_a_run_that_was_cut_off_no_truth_is_given(tmp_path):
 
 
 def test_a_record_without_a_course_has_no_truth_to_tell(tmp_path):
-    assert not known_figures(tmp_path)
+    assert not known_figures(tmp_path) and not held_line(tmp_path)
+
+
+def test_one_line_counts_the_stated_intervals_that_hold_the_truth(tmp_path):
+    stated = {
+        "energy_j": {"value": 44.0, "u": 0.5, "unit": "J"},
+        "run_energy_j": {"value": 39.0, "u": 2.0, "unit": "J"},
+        "write_back_energy_j": {"value": 5.0, "u": None, "unit": "J", "reason": "not stated"},
+    }
+    truth_lines_of(tmp_path, stated)
+    assert held_line(tmp_path) == "SIMULATED truth: 1 of 2 stated intervals hold the true value"
+    (tmp_path / "simulator-course.csv").write_text("board_ns,energy_j\n0,zero\n")
+    assert held_line(tmp_path) == "", "damaged"
+
+
+QUANTITIES = [YCSB_QUANTITIES.headline]
+
+
+def test_of_cells_it_counts_the_records_and_the_means_with_their_own_truths(tmp_path):
+    """Two records miss their truths, 20 and 24 mJ, on either side; their mean holds 22 mJ."""
+    for number, (true_j, stated_j) in enumerate([(0.020, 0.021), (0.024, 0.023), (0.010, 0.010)]):
+        synthetic(tmp_path / f"{number}", "leveldb", true_j, stated_j, 2e-4, number)
+    one, other, third = gather([str(tmp_path)])[0]
+    assert cells_line([[one, other], [third]], QUANTITIES) == (
+        "SIMULATED truth: 1 of 3 stated intervals of 3 records and 1 of 1 of their means hold the true value"
+    )
+    assert cells_line([[third]], QUANTITIES) == (
+        "SIMULATED truth: 1 of 1 stated intervals of 1 record hold the true value"
+    )
+    (tmp_path / "2" / "simulator-course.csv").unlink()
+    assert cells_line([[third]], QUANTITIES) == ""
+
+
+def test_show_and_compare_print_the_line_and_beside_json_on_stderr(tmp_path, capsys):
+    for number in range(4):
+        synthetic(tmp_path / f"{number}", ("leveldb", "sqlite")[number % 2], 0.02, 0.02, 2e-4, number // 2)
+    for command in (["runs", "show", str(tmp_path / "0")], ["compare", str(tmp_path), "--by", "db"]):
+        for options in ([], ["--json"]):
+            assert main([*command, *options]) == 0
+            said = capsys.readouterr()
+            lines = (said.err if options else said.out).splitlines()
+            assert sum(line.startswith("SIMULATED truth: ") for line in lines) == 1
+            assert not options or json.loads(said.out)

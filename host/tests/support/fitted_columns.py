@@ -51,5 +51,7 @@ def fitted(*, wander_j=0.0, near_too_steep=1.0, own_variation=1.0, strays=0.0, s
     return fit_of_run, columns, count.sum(axis=0) @ [1e-3, 3e-3]
 
 
-def reasons(fit_of_run, columns):
-    return dict(zip(NAMES, verdicts(NAMES, 2, PARTS, columns, fit_of_run, COUNT * WINDOW_S), strict=True))
+def reasons(fit_of_run, columns, **said):
+    return dict(
+        zip(NAMES, verdicts(NAMES, 2, PARTS, columns, fit_of_run, COUNT * WINDOW_S, **said), strict=True)
+    )

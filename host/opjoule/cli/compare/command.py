@@ -15,6 +15,7 @@ from opjoule.comparison.settings import GROUPS
 from opjoule.errors import BadInput, unknown
 from opjoule.files import write_whole
 from opjoule.scripts import program, script_name
+from opjoule.simulation.truth_line import print_cells_line
 
 
 def run_compare(options: CompareOptions) -> int:
@@ -61,6 +62,7 @@ def run_compare(options: CompareOptions) -> int:
         print_compared(compared)
         if word:
             print(f"verdict: {word}")
+    print_cells_line([group.runs for group in compared.groups], compared.quantities, as_json=options.json)
     return status
 
 

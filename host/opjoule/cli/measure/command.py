@@ -50,10 +50,12 @@ from opjoule.measuring.progress import PhaseProgress
 from opjoule.measuring.supply_path import stated_in
 from opjoule.meters.kinds import Wishes
 from opjoule.meters.registry import open_meters
+from opjoule.opened.answer import open_answer
 from opjoule.record.directory import check_out, free_directory, made_directory
 from opjoule.record.run_record import RunRecord
 from opjoule.report.terminal import print_summary
 from opjoule.scripts import CALIBRATIONS, ROOT, RUNS, script_name
+from opjoule.simulation.truth_line import known_figures
 from opjoule.studies.command.study import CommandStudy
 from opjoule.studies.ycsb.properties import check_space, parse_properties
 from opjoule.studies.ycsb.study import YcsbStudy
@@ -186,7 +188,7 @@ def _run_plans(plans: Sequence[Plan], options: MeasuringOptions) -> int:
             seed = SEED if options.seed is None else options.seed
             return run_conditions(plans, directory, measure_one, seed=seed, json=options.json)
         record, place = measure_again(plans[0], rig, options, directory, show)
-    print_outcome(record, place, json=options.json)
+    print_outcome(record, place, as_json=options.json)
     _print_truth(plans[0], options, place)
     return exit_status(record)
 
@@ -246,13 +248,13 @@ def measure_again(
     return record, place
 
 
-def print_outcome(record: RunRecord, directory: Path, *, json: bool) -> None:
-    """Prints the summary of a run; with `json`, the result on stdout and the faults on stderr."""
-    if json and (directory / "result.json").exists():
-        sys.stdout.write((directory / "result.json").read_text())
+def print_outcome(record: RunRecord, directory: Path, *, as_json: bool) -> None:
+    """Prints the summary of a run; with `as_json`, the result on stdout and the faults on stderr, too."""
+    if as_json and (answer := open_answer(record)).result:
+        print(json.dumps(answer.to_json(), indent=2))
         for fault in dict.fromkeys((*record.faults, *record.withheld.values())):
             print(f"{script_name()}: fault: {fault}", file=sys.stderr)
-    elif json:
+    elif as_json:
         why = "; ".join(record.faults) or "no fault was recorded"
         print(f"{script_name()}: {record.status}, no result: {why} (record: {directory})", file=sys.stderr)
     else:
@@ -270,8 +272,6 @@ def _print_truth(plan: Plan, options: MeasuringOptions, directory: Path) -> None
     """Prints the simulator's true values beside the measured ones."""
     if not plan.simulated:
         return
-    from opjoule.simulation.truth_line import known_figures  # noqa: PLC0415  # only a simulated measurement loads the rig
-
     for figure in known_figures(directory):
         print(figure, file=sys.stderr if options.json else sys.stdout)
 

@@ -39,6 +39,7 @@ from opjoule.record.result import read_result
 from opjoule.record.run_record import RunRecord, reading
 from opjoule.report.terminal import print_summary
 from opjoule.scripts import RUNS
+from opjoule.simulation.truth_line import held_line
 from opjoule.studies.folder import find_study
 from opjoule.trace.journal import read_edges
 from opjoule.units import Missing
@@ -159,10 +160,13 @@ def run_show(options: ShowOptions) -> int:
         run = open_run(options.record)
         if not run.result:
             raise RecordFault(f"{options.record}: no result: {run.answer.problem}")
-        print(json.dumps(run.result, indent=2))
+        print(json.dumps(run.answer.to_json(), indent=2))
     else:
         print_summary(options.record)
-    altered = RunRecord.open(options.record).altered
+    record = RunRecord.open(options.record)
+    if record.simulated and (line := held_line(options.record)):
+        print(line, file=sys.stderr if options.json else sys.stdout)
+    altered = record.altered
     if options.json:
         print(*altered, sep="\n", end="\n" if altered else "", file=sys.stderr)
     return RecordFault.exit_code if altered else 0

@@ -16,7 +16,7 @@ from opjoule.units import Missing
 
 _ALL: Final = (ENERGY, ABOVE_IDLE, PER_OPERATION)
 _MEDIUM: Final = {
-    WRITE_BACK: "syncs waited for all bytes that went to the medium, or its counters are not known",
+    WRITE_BACK: "nothing was written to the medium outside of syncs, or its counters are not known",
     TAIL: "the power shows no tail after a read or a write",
 }
 
