@@ -52,6 +52,18 @@ class Standing:
         """Contrasts in which no difference was found."""
         return [contrast for _, contrast, _ in self.half_widths if not contrast.differs]
 
+    def deciding_blocks(self, blocks: int) -> int:
+        """Number of further blocks that are expected to decide, if the ratios so far are the true ones.
+
+        At most as many as there are: a ratio near 1 would need any number. 0 if every contrast has a difference.
+        """
+        spread, count, limit = Spread.of(self.compared), len(self.half_widths), 2 * max(blocks, 1)
+        needed = [
+            spread.blocks_to_find(abs(contrast.ratio.value - 1), count, limit) if contrast.ratio else None
+            for contrast in self.undecided
+        ]
+        return max((max((limit if of is None else of) - blocks, 1) for of in needed), default=0)
+
     def widest_words(self) -> str:
         """The widest interval with its contrast: "±8.3 % (the SD card / the eMMC, on LevelDB)"."""
         width, contrast, compared = max(

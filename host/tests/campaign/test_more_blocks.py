@@ -156,3 +156,55 @@ def test_the_plan_says_what_the_blocks_find_and_until_when_they_are_added(tmp_pa
     assert main(dry_run) == 0
     after = capsys.readouterr().out
     assert f"with {REPEATS_MIN} blocks" in after and f"that of {2 * REPEATS_MIN} runs so far" in after
+
+
+def test_again_says_how_many_blocks_decide_a_campaign_and_needs_none_for_a_decided_one(tmp_path, capsys):
+    folder = tmp_path / "out"
+    DrawnCampaign(file_of(tmp_path, repeats=3), folder, spread=0.2).run()
+    capsys.readouterr()
+    assert main(["again", str(folder), "--dry-run"]) == 0
+    said = capsys.readouterr().out
+    assert f"{folder}: 1 of 1 contrast undecided after 3 blocks; " in said
+    assert main(["again", str(folder), "--blocks", "2", "--dry-run"]) == 0
+    assert "; 2 blocks more, 4 cells to measure" in capsys.readouterr().out
+    decided = tmp_path / "decided"
+    DrawnCampaign(file_of(tmp_path, repeats=3), decided, spread=0.01).run()
+    capsys.readouterr()
+    assert main(["again", str(decided), "--dry-run"]) == 0
+    assert "no more blocks are needed" in capsys.readouterr().out
+    assert main(["again", str(decided), "--blocks", "1", "--dry-run"]) == 0
+    assert "1 block more, 2 cells to measure" in capsys.readouterr().out
+
+
+def test_again_measures_the_further_blocks_into_the_same_cells(tmp_path, capsys, monkeypatch):
+    folder = tmp_path / "out"
+    campaign = DrawnCampaign(file_of(tmp_path, repeats=3), folder, spread=0.2)
+    campaign.run()
+    campaign.measured.clear()
+    monkeypatch.setattr("opjoule.cli.campaign.again.measuring", lambda cells, rigs: campaign)
+    monkeypatch.setattr("opjoule.cli.campaign.again.check_here", lambda plan: None)
+    assert main(["again", str(folder), "--blocks", "2", "--json"]) == 0
+    assert sorted(campaign.measured) == ["4 sd", "4 ssd-usb3", "5 sd", "5 ssd-usb3"]
+    runs, _ = read_index(folder)
+    assert [run.block for run in runs] == sorted([1, 2, 3, 4, 5] * 2)
+    assert {run.name for run in runs} == {"sd", "ssd-usb3"}
+    campaign.measured.clear()
+    campaign.run()
+    assert campaign.measured == [], "the campaign's own command knows the blocks"
+
+
+@pytest.mark.parametrize(
+    "wrong", [["--meter", "serial:x"], ["--state", "journal=off"], ["--seed", "3"], ["--out", "x"]]
+)
+def test_again_with_a_folder_keeps_the_rig_of_its_records(tmp_path, capsys, wrong):
+    DrawnCampaign(file_of(tmp_path, repeats=2), tmp_path / "out", spread=0.2).run()
+    assert main(["again", str(tmp_path / "out"), *wrong]) == BadInput.exit_code
+    assert f"{wrong[0]} is not for a folder" in capsys.readouterr().err
+
+
+def test_blocks_are_for_a_folder_alone(tmp_path, capsys):
+    DrawnCampaign(file_of(tmp_path, repeats=1), tmp_path / "out", spread=0.2).run()
+    record = next(path.parent for path in (tmp_path / "out").glob("*/run.json"))
+    capsys.readouterr()
+    assert main(["again", str(record), "--blocks", "2", "--dry-run"]) == BadInput.exit_code
+    assert "--blocks adds blocks to a campaign's folder" in capsys.readouterr().err

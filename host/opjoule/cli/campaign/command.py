@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from opjoule.campaign.campaign import Campaign, identity, in_condition, run_conditions
+from opjoule.campaign.campaign import Campaign, MeasureOne, identity, in_condition, run_conditions
 from opjoule.campaign.past_times import TimeNeeded
 from opjoule.cli.campaign.file import CampaignFile
 from opjoule.cli.campaign.fleet import campaign_of, run_on_fleet
@@ -14,7 +14,7 @@ from opjoule.cli.campaign.options import PlannedCampaign
 from opjoule.cli.campaign.study_cells import needed_time
 from opjoule.cli.databases import missing
 from opjoule.cli.measure.command import alone_here, check_here, check_plans, exit_status, measure_again
-from opjoule.cli.measure.options import PlanningOptions
+from opjoule.cli.measure.options import MeasuringOptions, PlanningOptions
 from opjoule.cli.measure.planning import known_s, make_plan, rig_warnings
 from opjoule.comparison.comparison import answers_of
 from opjoule.comparison.index import with_result
@@ -77,6 +77,22 @@ def _run_here(
     *,
     json: bool,
 ) -> int:
+    with alone_here():
+        return run_conditions(
+            [plan for plan, _ in cells],
+            folder,
+            measuring(cells, rigs),
+            seed=file.seed,
+            json=json,
+            retries=file.retries,
+            resume=True,
+            shared=file.shared,
+            until=file.until,
+        )
+
+
+def measuring(cells: Sequence[tuple[Plan, MeasuringOptions]], rigs: Sequence[Rig | None]) -> MeasureOne:
+    """Function that measures a cell of a campaign on this computer's rig; prints the rig's warnings."""
     by_condition = {}
     for (plan, options), rig in zip(cells, rigs, strict=True):
         by_condition[plan.condition_name] = rig, options
@@ -87,18 +103,7 @@ def _run_here(
         record, place = measure_again(plan, *by_condition[plan.condition_name], place)
         return exit_status(record), place
 
-    with alone_here():
-        return run_conditions(
-            [plan for plan, _ in cells],
-            folder,
-            measure_one,
-            seed=file.seed,
-            json=json,
-            retries=file.retries,
-            resume=True,
-            shared=file.shared,
-            until=file.until,
-        )
+    return measure_one
 
 
 def _plans(file: CampaignFile) -> list[tuple[Plan, PlanningOptions]]:

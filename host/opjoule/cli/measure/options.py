@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
@@ -30,6 +30,7 @@ from opjoule.cli.short_commands import LIVE_HELP
 from opjoule.databases.registry import find_database
 from opjoule.devices.profiles import find_profile
 from opjoule.errors import BadInput
+from opjoule.record.directory import has_index
 from opjoule.studies.definition import SYSTEM, Part
 from opjoule.studies.folder import find_study
 
@@ -340,14 +341,40 @@ PROGRAM: Final = Command(
 
 
 class AgainOptions(MeasuringOptions):
-    """The plan of an earlier measurement or dry run."""
+    """The plan of an earlier measurement or dry run, or a campaign's folder."""
 
-    plan: Path = positional(directory, "RECORD", "a run record, or a file that contains a plan")
+    plan: Path = positional(
+        directory, "RECORD", "a run record, a file that contains a plan, or a folder of several conditions"
+    )
+    blocks: int | None = option(
+        repeat_count,
+        "N",
+        "with a folder of several conditions: number of further blocks (default: as many as are expected to decide "
+        "the contrasts without a difference, but at most as many as there are)",
+    )
 
 
 def _needs_of_plan(options: AgainOptions) -> Needs:
     """Set-up for the plan's device and generator. The plan is read in full, and its mistakes are reported, later."""
-    path = options.plan / "run.json" if options.plan.is_dir() else options.plan
+    needs = [_needs_of(path, options) for path in _plan_files(options.plan)]
+    engines = frozenset[str]().union(*(one.engines for one in needs))
+    return replace(
+        needs[0],
+        engines=engines,
+        ycsb=any(one.ycsb for one in needs),
+        board=next((one.board for one in needs if one.board), ""),
+    )
+
+
+def _plan_files(place: Path) -> list[Path]:
+    """Files with the plans of a record, of a folder of several conditions, or of a dry run."""
+    if not place.is_dir():
+        return [place]
+    return (sorted(place.glob("*/run.json")) if has_index(place) else []) or [place / "run.json"]
+
+
+def _needs_of(path: Path, options: AgainOptions) -> Needs:
+    """Set-up for the plan in a file."""
     try:
         contents = json.loads(path.read_text(encoding="utf-8"))
         plan = contents.get("plan", contents)
@@ -376,11 +403,13 @@ def _needs_of_plan(options: AgainOptions) -> Needs:
 AGAIN: Final = Command(
     "again",
     AgainOptions,
-    "opjoule.cli.measure.command:run_measure",
+    "opjoule.cli.campaign.again:run_again",
     "Repeats a measurement from its record's plan, here or on another rig, with the same study, board, medium, repeats "
-    "and idle. Records with the same plan_sha256 had the same plan.",
+    "and idle. Records with the same plan_sha256 had the same plan. With the folder of a campaign, adds blocks to it.",
     "examples:\n  host/measure.py again runs/20261122-101500-leveldb-rpi4-sd\n"
-    "  host/measure.py --db leveldb --device rpi4 --dry-run --json > plan.json; host/measure.py again plan.json",
+    "  host/measure.py --db leveldb --device rpi4 --dry-run --json > plan.json; host/measure.py again plan.json\n"
+    "  host/measure.py again runs/three-engines --dry-run\n"
+    "      how many more blocks are expected to decide a campaign in which no difference was found",
     needs=_needs_of_plan,
 )
 
