@@ -25,7 +25,7 @@ import opjoule
 from opjoule.campaign.measurement import program_commit
 from opjoule.campaign.more_blocks import asks_for_more
 from opjoule.campaign.until import UntilNarrow
-from opjoule.comparison.comparison import print_comparison
+from opjoule.comparison.commands import commands_json, print_campaign
 from opjoule.comparison.index import (
     NOT_MEASURED,
     ConditionRun,
@@ -42,6 +42,7 @@ from opjoule.record.directory import INDEX, check_out, free_directory, held
 from opjoule.record.run import program_words
 from opjoule.record.run_record import RunRecord
 from opjoule.scripts import script_name
+from opjoule.studies.definition import COMMAND
 
 INTERRUPTED: Final = "interrupted by the user"
 """Start of the fault of a record whose measurement the user interrupted."""
@@ -399,12 +400,14 @@ def _measure_missing(campaign: Campaign, measure_one: MeasureOne) -> None:
 
 
 def concluded(campaign: Campaign, *, json: bool) -> int:
-    """Prints a folder's results, on the terminal or as its index; returns the exit status."""
+    """Prints a folder's results; as JSON, its index or the comparison of its commands. Returns the exit status."""
     folder = campaign.folder
-    if json:
+    if json and COMMAND in campaign.plans[0].condition:
+        print(commands_json(folder))
+    elif json:
         sys.stdout.write((folder / INDEX).read_text(encoding="utf-8"))
     else:
-        print_comparison(folder)
+        print_campaign(folder)
     return campaign.exit_status
 
 

@@ -21,6 +21,10 @@ examples:
       separate records, chosen by patterns
   {program("compare")} --before runs/old --after runs/new --tolerance 2%
       whether a change made it worse; exit status 7 if so (docs/how-to/compare-runs.md)
+
+measure commands, then compare them (from a clone):
+  host/compare.py --device rpi4 --simulate -- 'sleep 2' 'sleep 4'
+      by what factor two shell commands differ in energy and time; its options: host/compare.py --help --
 """
 
 

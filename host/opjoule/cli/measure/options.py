@@ -129,8 +129,8 @@ class RigOptions(Options):
     )
 
 
-class HowOptions(Options):
-    """Idle, repeats and limits."""
+class CycleOptions(Options):
+    """Idle and limits of one whole cycle."""
 
     GROUP: ClassVar[str] = HOW
 
@@ -139,6 +139,24 @@ class HowOptions(Options):
         "S",
         "idle time before and after each run; its first third, at most 10 s, is not used (default: 30, simulated: 3)",
     )
+    settle_limit: float | None = option(
+        seconds,
+        "S",
+        "the wait after a run ends when the medium's writes have made no progress for this time. The same limit then "
+        "holds for the power to settle. Linux may keep unsynced pages for 35 s; the limit then begins up to 35 s later "
+        "(default: 60)",
+    )
+    signature: bool | None = switch(
+        "play a pattern of busy and idle before and after, to align the clocks by the trace (default: only without a "
+        "sync line)"
+    )
+
+
+class HowOptions(CycleOptions):
+    """Repeats of the whole cycle."""
+
+    GROUP: ClassVar[str] = HOW
+
     repeats: int | None = option(
         repeat_count,
         "N",
@@ -152,17 +170,6 @@ class HowOptions(Options):
         "example 3%%; at least 8 repeats, fewer only if more cannot help",
     )
     repeats_limit: int = option(repeat_count, "N", "most repeats with --until-u (default: 30)", 30)
-    settle_limit: float | None = option(
-        seconds,
-        "S",
-        "the wait after a run ends when the medium's writes have made no progress for this time. The same limit then "
-        "holds for the power to settle. Linux may keep unsynced pages for 35 s; the limit then begins up to 35 s later "
-        "(default: 60)",
-    )
-    signature: bool | None = switch(
-        "play a pattern of busy and idle before and after, to align the clocks by the trace (default: only without a "
-        "sync line)"
-    )
 
 
 class OutputOptions(Options):
