@@ -150,6 +150,19 @@ def test_blocks_are_added_until_the_factor_is_known(tmp_path, capsys, monkeypatc
     assert "1 of 1 contrast reached" in capsys.readouterr().err.splitlines()[-1]
 
 
+def test_again_adds_blocks_to_compared_commands(tmp_path, capsys, monkeypatch):
+    measured = Measured(monkeypatch)
+    monkeypatch.setattr("opjoule.cli.campaign.again.measuring", lambda cells, rigs: measured)
+    words = [*RIG, "--out", str(tmp_path / "out"), "--before", "true", *PAIR]
+    assert main(words) == 0
+    measured.measured.clear()
+    assert main(["again", str(tmp_path / "out"), "--blocks", "1"]) == 0
+    assert sorted(measured.measured) == [(6, "sleep 1"), (6, "sleep 2")]
+    assert "'sleep 2' used" in capsys.readouterr().out
+    measured.measured.clear()
+    assert main(words) == 0 and not measured.measured
+
+
 def test_media_are_a_second_axis(capsys):
     cells = planned("--storage", "sd,emmc", *PAIR).file.cells
     assert [dict(cell.condition) for cell in cells] == [

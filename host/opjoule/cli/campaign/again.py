@@ -91,17 +91,12 @@ def _deciding(standing: Standing, folder: Path, blocks: int) -> int:
 
 def _check(options: AgainOptions) -> None:
     """Raises: BadInput: an option that the folder's records state."""
-    given = {
-        option.name: getattr(options, option.name)
-        for option in (*fields(RigOptions), *fields(MeasuringOptions))
-        if option.name in {"out", "live", "seed", *(known.name for known in fields(RigOptions))}
-    }
-    defaults = {option.name: option.default for option in fields(AgainOptions)}
-    for name, value in given.items():
-        if value != defaults[name]:
+    recorded = {"out", "live", "seed", *(known.name for known in fields(RigOptions))}
+    for known in fields(options):
+        if known.name in recorded and getattr(options, known.name) != known.default:
             raise BadInput(
-                f"--{name.replace('_', '-')} is not for a folder of several conditions: more blocks are measured as "
-                "its records were; leave it out"
+                f"--{known.name.replace('_', '-')} is not for a folder of several conditions: more blocks are measured "
+                "as its records were; leave it out"
             )
 
 

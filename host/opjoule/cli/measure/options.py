@@ -60,7 +60,7 @@ other commands:
   host/measure.py studies   list the studies, their systems and which systems are missing
   host/measure.py databases list the databases: built in, found, or missing and how to get them
   host/measure.py command   measure any program on the board, as a whole and in the phases it marks
-  host/measure.py again     repeat a measurement from its record's plan
+  host/measure.py again     repeat a measurement from its record's plan, or add blocks to a campaign
   host/measure.py init      ask questions and write rig.toml
   host/measure.py doctor    check programs, meter and boards, and say how to fix what is wrong
   host/measure.py commission   check a rig step by step before its first measurement
@@ -73,7 +73,7 @@ other commands:
   host/measure.py report    print the summary of a record again and rewrite its report.html
   host/measure.py verify    compare a record's files with the checksums that its run wrote
   host/view.py              show past runs in a browser, two on one time axis
-  host/compare.py           compare runs and say what can be concluded
+  host/compare.py           compare runs and say what can be concluded; measure commands and compare them
   host/campaign.py          measure every combination of some axes, unattended
   host/runs.py              list, check, export, draw and delete runs
   host/calibrate.py         calibrate a sensor
