@@ -24,7 +24,9 @@ from typing import Any, Final, Self
 
 import opjoule
 from opjoule.campaign.measurement import program_commit
-from opjoule.comparison.comparison import print_comparison
+from opjoule.campaign.more_blocks import asks_for_more
+from opjoule.campaign.until import UntilNarrow
+from opjoule.comparison.commands import commands_json, print_campaign
 from opjoule.comparison.index import (
     NOT_MEASURED,
     ConditionRun,
@@ -45,6 +47,7 @@ from opjoule.record.run import program_words
 from opjoule.record.run_record import RunRecord
 from opjoule.scripts import script_name
 from opjoule.simulation.truth_line import print_cells_line
+from opjoule.studies.definition import COMMAND
 
 INTERRUPTED: Final = "interrupted by the user"
 """Start of the fault of a record whose measurement the user interrupted."""
@@ -108,9 +111,11 @@ class Campaign:
     """All cells in measuring order."""
 
     folder: Path
-    cells: list[Cell]
+    plans: Sequence[Plan]
+    """One per condition."""
+    seed: int
     retries: int
-    simulated: bool
+    cells: list[Cell] = field(default_factory=list)
     took_s: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     """Condition -> duration of each of its measurements [s]."""
     programs: dict[str, None] = field(default_factory=dict)
@@ -135,23 +140,60 @@ class Campaign:
         """Reads the state of a campaign from the records of its folder.
 
         Args:
-            plans: one per condition; `repeats` is the number of blocks.
+            plans: one per condition; `repeats` is the number of blocks. Further blocks of the folder's records stay,
+                and are not completed.
             resume: False: the folder must be empty.
             shared: other command lines have cells in the folder, which stay in its index.
         """
-        campaign = cls(folder, [], retries, plans[0].simulated)
-        for block, which in block_order(len(plans), plans[0].repeats, seed):
-            asked = {**plans[which].asked, "repeats": 1, "block": block}
-            campaign.cells.append(Cell(replace(plans[which], repeats=1, asked=asked), block))
-        campaign._by_identity = {cell.identity: cell for cell in campaign.cells}
-        for record in _records(folder) if resume else []:
+        campaign, records = cls(folder, plans, seed, retries), _records(folder) if resume else []
+        planned = plans[0].repeats
+        campaign._add_cells(planned)
+        campaign._add_cells(max([planned, *campaign._blocks_in(records)]))
+        for record in records:
             campaign.take_in(record)
+        campaign.cells = [cell for cell in campaign.cells if cell.block <= planned or cell.runs]
         for at, cell in enumerate(campaign.cells, 1):
             if not cell.runs:
                 campaign._add_run(cell, cell.block if resume else at)
         if shared:
             campaign._take_over()
         return campaign
+
+    @property
+    def simulated(self) -> bool:
+        """Whether its rig is simulated."""
+        return self.plans[0].simulated
+
+    @property
+    def blocks(self) -> int:
+        """Number of its last block."""
+        return max(cell.block for cell in self.cells)
+
+    def add_block(self) -> None:
+        """Adds the next block; if the last one is not whole, what it lacks."""
+        last = self.blocks
+        is_whole = sum(cell.block == last for cell in self.cells) == len(self.plans)
+        self._add_cells(last + is_whole)
+        for cell in self.cells:
+            if not cell.runs:
+                self._add_run(cell, cell.block)
+
+    def _add_cells(self, blocks: int) -> None:
+        """Adds the cells that are not there yet, in measuring order, so that there are this many blocks."""
+        present = {cell.identity: cell for cell in self.cells}
+        ordered = []
+        for block, which in block_order(len(self.plans), blocks, self.seed):
+            asked = {**self.plans[which].asked, "repeats": 1, "block": block}
+            cell = Cell(replace(self.plans[which], repeats=1, asked=asked), block)
+            ordered.append(present.get(cell.identity, cell))
+        self.cells = ordered
+        self._by_identity = {cell.identity: cell for cell in ordered}
+
+    def _blocks_in(self, records: Sequence[RunRecord]) -> list[int]:
+        """Numbers of the blocks of those records that are of its conditions."""
+        conditions = {cell.identity[:3] for cell in self.cells}
+        found = [identity(record.run.plan_sha256, record.document.get("asked", {})) for record in records]
+        return [block for *condition, block in found if tuple(condition) in conditions]
 
     def _take_over(self) -> None:
         """Keeps the other conditions and blocks in the folder's index."""
@@ -195,6 +237,13 @@ class Campaign:
     def missing(self) -> list[Cell]:
         """Cells that are still to be measured, in order."""
         return [cell for cell in self.cells if cell.is_missing]
+
+    def needs_block(self, until: UntilNarrow) -> bool:
+        """Whether another block is needed and can be measured: none follows one without any complete run."""
+        last = [cell for cell in self.cells if cell.block == self.blocks]
+        return any(cell.is_complete for cell in last) and asks_for_more(
+            until, with_result(self.runs), self.blocks
+        )
 
     @property
     def remaining_s(self) -> float | None:
@@ -304,6 +353,7 @@ def run_conditions(
     retries: int = 0,
     resume: bool = False,
     shared: bool = False,
+    until: UntilNarrow | None = None,
 ) -> int:
     """Measures every plan in blocks and prints all results side by side; a failed one does not stop the others.
 
@@ -314,6 +364,7 @@ def run_conditions(
         retries: number of times that a failed run is measured again.
         resume: skip the measurements that the folder's records show as done.
         shared: the folder's index keeps the measurements of other command lines.
+        until: adds blocks until the intervals of all contrasts are narrow enough.
     Raises: BadInput: another measurement uses the folder, or is about to.
     Returns: 0 if every run finished without a fault, otherwise the status of the first that did not, or 6
         if all finished.
@@ -327,33 +378,48 @@ def run_conditions(
             campaign.programs[this_program()] = None
         campaign.save()
         try:
-            for cell in campaign.missing:
-                print(campaign.progress(cell), file=sys.stderr)
-                status = 0
-                while cell.is_missing:
-                    started_s = time.monotonic()
-                    run = cell.runs[-1]
-                    status, place, why = _tried(measure_one, cell.plan, folder / run.folder)
-                    cell.runs[-1] = as_recorded(folder, replace(run, folder=place.name, why=why))
-                    if why:
-                        print(f"{script_name()}: {run.name}: {why}", file=sys.stderr)
-                    campaign.measured(cell, time.monotonic() - started_s, status)
-                    campaign.save()
-                cell.status = status
+            _measure_missing(campaign, measure_one)
+            while until and campaign.needs_block(until):
+                campaign.add_block()
+                campaign.save()
+                _measure_missing(campaign, measure_one)
         finally:
             write_campaign_page(folder)
         return concluded(campaign, json=json)
 
 
+def _measure_missing(campaign: Campaign, measure_one: MeasureOne) -> None:
+    for cell in campaign.missing:
+        print(campaign.progress(cell), file=sys.stderr)
+        status = 0
+        while cell.is_missing:
+            started_s = time.monotonic()
+            run = cell.runs[-1]
+            status, place, why = _tried(measure_one, cell.plan, campaign.folder / run.folder)
+            cell.runs[-1] = as_recorded(campaign.folder, replace(run, folder=place.name, why=why))
+            if why:
+                print(f"{script_name()}: {run.name}: {why}", file=sys.stderr)
+            campaign.measured(cell, time.monotonic() - started_s, status)
+            campaign.save()
+        cell.status = status
+
+
 def concluded(campaign: Campaign, *, json: bool) -> int:
-    """Prints a folder's results, on the terminal or as its index with the warnings; returns the exit status."""
-    runs, _ = read_index(campaign.folder)
+    """Prints a folder's results; as JSON, its index with the warnings, or the comparison of its commands.
+
+    Returns the exit status.
+    """
+    folder = campaign.folder
+    if json and COMMAND in campaign.plans[0].condition:
+        print(commands_json(folder))
+        return campaign.exit_status
+    runs, _ = read_index(folder)
     cells = [with_result([run for run in runs if run.name == name]) for name in names_of(runs)]
     if json:
-        index = loads((campaign.folder / INDEX).read_text(encoding="utf-8"))
+        index = loads((folder / INDEX).read_text(encoding="utf-8"))
         print(dumps(index | {"warnings": [str(warning) for warning in warnings_of(cells)]}, indent=2))
     else:
-        print_comparison(campaign.folder)
+        print_campaign(folder)
     print_cells_line(cells, compared_by(runs), as_json=json)
     return campaign.exit_status
 

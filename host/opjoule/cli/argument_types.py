@@ -86,3 +86,16 @@ def time_span(text: str) -> float:
     if not match or float(match[1]) <= 0:
         raise argparse.ArgumentTypeError(f"'{text}' is not a length of time: for example 90min, 2h or 3d")
     return float(match[1]) * {"s": 1, "min": 60, "h": 3600, "d": 86400}[match[2]]
+
+
+NAME_MAX: Final = 60
+"""Greatest length of a compared command's name, which becomes a part of its records' names."""
+
+
+def command_name(text: str) -> str:
+    """Name of a compared command: printable, on one line."""
+    if not text.strip() or not text.isprintable() or len(text) > NAME_MAX:
+        raise argparse.ArgumentTypeError(
+            f"{text[:NAME_MAX]!r}: a name has 1 to {NAME_MAX} printable characters"
+        )
+    return text.strip()

@@ -13,6 +13,7 @@ from opjoule.cli.campaign.options import CAMPAIGN, CELL, SCHEDULER, WORKER
 from opjoule.cli.campaign.study_cells import STUDY
 from opjoule.cli.command import ParsedCommand
 from opjoule.cli.commission.options import COMMISSION
+from opjoule.cli.compare.commands import COMPARE_COMMANDS, measures_commands
 from opjoule.cli.compare.options import COMPARE
 from opjoule.cli.failures import one_line, reporting_failures
 from opjoule.cli.measure.options import AGAIN, MEASURE, PROGRAM
@@ -37,6 +38,8 @@ def parse(argv: list[str]) -> ParsedCommand:
     """Parses one command line; on a mistake argparse exits with status 2 and one line."""
     if argv == ["help"]:
         argv = ["--help"]
+    if argv[:1] == [COMPARE.name] and measures_commands(argv[1:]):
+        return COMPARE_COMMANDS.parse(argv[1:])
     for count in (2, 1):
         if command := COMMANDS.get(" ".join(argv[:count])):
             return command.parse(argv[count:])

@@ -10,6 +10,8 @@ from typing import Final
 from opjoule import __version__
 from opjoule.cli import start
 from opjoule.cli.commands import COMMANDS
+from opjoule.cli.compare.commands import measures_commands
+from opjoule.cli.compare.options import COMPARE
 from opjoule.cli.failures import one_line
 from opjoule.errors import BadInput, suggestion
 from opjoule.scripts import INSTALLED
@@ -48,10 +50,15 @@ def main() -> int:
     if argv == ["--version"]:
         print(__version__)
         return 0
-    if argv[0] in ANALYSIS:
+    if argv[0] in ANALYSIS and not _measures(argv):
         return start.main(argv)
     print(f"{INSTALLED}: {_refusal(argv)}", file=sys.stderr)
     return BadInput.exit_code
+
+
+def _measures(argv: list[str]) -> bool:
+    """Whether a command of the analysis is to measure commands first."""
+    return argv[0] == COMPARE.name and measures_commands(argv[1:])
 
 
 def _refusal(argv: list[str]) -> str:
@@ -59,6 +66,8 @@ def _refusal(argv: list[str]) -> str:
     word = one_line(argv[0])
     if word.startswith("--"):
         return f"without a command OpJoule measures, which runs {CLONE}: host/measure.py {word} ..."
+    if _measures(argv):
+        return f"comparing commands measures them, which runs {CLONE}: host/compare.py --device NAME -- ..."
     if word == "measure":
         return f"measuring runs {CLONE}: host/measure.py"
     if word in {name.split(" ")[0] for name in COMMANDS}:

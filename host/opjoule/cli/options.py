@@ -35,7 +35,7 @@ OPTION_LIKENESS: Final = 0.75
 RIG_FILE: Final = Path("rig.toml")
 RIG_HELP: Final = "the rig's description (default: rig.toml)"
 NAME: Final = "name"
-"""Key of a field's metadata: the option's name with its dashes; empty for a value without one."""
+"""Key of a field's metadata: the option's names with their dashes; empty for a value without one."""
 EXCLUSIVE: Final = "exclusive"
 """Key of a field's metadata: at most one option of its group may be given; True: exactly one must be."""
 
@@ -220,7 +220,7 @@ def _add(group: argparse._ActionsContainer, option: Field[Any]) -> None:
         keywords["default"] = [*option.default] if isinstance(option.default, tuple) else option.default
     name = option.metadata.get(NAME, f"--{option.name.replace('_', '-')}")
     if name:
-        group.add_argument(name, dest=option.name, **keywords)
+        group.add_argument(*name.split(), dest=option.name, **keywords)
     else:
         group.add_argument(option.name, **keywords)
 

@@ -43,7 +43,7 @@ def altered_status(records: Sequence[RunRecord]) -> int:
 
 
 def _report_of_several(directory: Path) -> int:
-    from opjoule.comparison.comparison import print_comparison  # noqa: PLC0415  # a single record needs none of these
+    from opjoule.comparison.commands import print_campaign  # noqa: PLC0415  # a single record needs none of these
     from opjoule.comparison.index import read_index  # noqa: PLC0415
     from opjoule.comparison.pages.page import write_campaign_page  # noqa: PLC0415
 
@@ -54,7 +54,7 @@ def _report_of_several(directory: Path) -> int:
             with reading(place):
                 records.append(_analyse(place))
     write_campaign_page(directory)
-    print_comparison(directory)
+    print_campaign(directory)
     return altered_status(records)
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
-from opjoule.studies.definition import SYSTEM
+from opjoule.studies.definition import COMMAND, SYSTEM
 
 Settings = Mapping[str, Mapping[str, str]]
 """Group -> key -> value."""
@@ -60,6 +60,7 @@ VERSIONS: Final = ("opjoule", "database", "firmware", "kernel")
 GOES_WITH: Final[Mapping[str, tuple[str, ...]]] = {
     "db": ("engine", "database"),
     "device": ("kernel",),
+    COMMAND: ("study",),
     "workload": ("distribution", "records", "operations", "value_size"),
 }
 """Groups that necessarily change with another group."""
@@ -117,7 +118,7 @@ def groups_of(axis: str) -> tuple[str, ...]:
     """Groups that differ between the values of an axis; one named after a property belongs to engine or workload."""
     if axis == SYSTEM:
         return groups_of("db")
-    if axis in GROUPS:
+    if axis in GROUPS or axis in GOES_WITH:
         return (axis, *GOES_WITH.get(axis, ()))
     return ("engine", "workload") if "." in axis else ("board",)
 

@@ -23,6 +23,8 @@ _CONCLUSION_KEYS: Final = (
 )
 SYSTEM: Final = "system"
 """The axis whose values are databases."""
+COMMAND: Final = "command"
+"""Axis of the commands that `compare -- COMMAND COMMAND` measures."""
 DEVICE: Final = "device"
 STORAGE: Final = "storage"
 """Axes whose values are replaced by --device and --storage."""

@@ -45,6 +45,7 @@ OF_A_CLONE = re.compile(
     r"host/(runs|compare|view)\.py|host/measure\.py (report|verify|view|import|runs|compare)\b"
 )
 """How a clone starts the commands that the installed program has."""
+COMMANDS_COMPARED = ["compare", "--device", "rpi4", "--", "sleep 1", "sleep 2"]
 TRACE = "time [s],current [A],voltage [V]\n" + "".join(f"{row / 1000},1.0,5.0\n" for row in range(200))
 
 
@@ -229,7 +230,13 @@ def test_many_runs_without_duckdb_are_refused_with_the_extras_name(environment, 
 def test_what_needs_a_clone_says_so_in_one_line(monkeypatch, capsys):
     of_a_clone = {name.split()[0] for name in COMMANDS if name} - set(ANALYSIS)
     assert len(of_a_clone) >= 12
-    for words in (*([name] for name in sorted(of_a_clone)), ["measure"], ["--db", "leveldb"], ["runz"]):
+    for words in (
+        *([name] for name in sorted(of_a_clone)),
+        ["measure"],
+        ["--db", "leveldb"],
+        ["runz"],
+        COMMANDS_COMPARED,
+    ):
         monkeypatch.setattr(sys, "argv", ["opjoule", *words])
         assert installed.main() == 2
         [line] = capsys.readouterr().err.splitlines()

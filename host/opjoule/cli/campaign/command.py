@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from opjoule.campaign.campaign import Campaign, identity, in_condition, run_conditions
+from opjoule.campaign.campaign import Campaign, MeasureOne, identity, in_condition, run_conditions
 from opjoule.campaign.past_times import TimeNeeded
 from opjoule.cli.campaign.file import CampaignFile
 from opjoule.cli.campaign.fleet import campaign_of, run_on_fleet
@@ -14,8 +14,11 @@ from opjoule.cli.campaign.options import PlannedCampaign
 from opjoule.cli.campaign.study_cells import needed_time
 from opjoule.cli.databases import missing
 from opjoule.cli.measure.command import alone_here, check_here, check_plans, exit_status, measure_again
-from opjoule.cli.measure.options import PlanningOptions
+from opjoule.cli.measure.options import MeasuringOptions, PlanningOptions
 from opjoule.cli.measure.planning import known_s, make_plan, rig_warnings
+from opjoule.comparison.comparison import answers_of
+from opjoule.comparison.index import with_result
+from opjoule.comparison.power import Spread, contrast_count, power_words
 from opjoule.comparison.study.table import conclude_studies
 from opjoule.devices.rig.file import Rig
 from opjoule.errors import FAULTY_EXIT, BadInput, Interrupted
@@ -74,6 +77,22 @@ def _run_here(
     *,
     json: bool,
 ) -> int:
+    with alone_here():
+        return run_conditions(
+            [plan for plan, _ in cells],
+            folder,
+            measuring(cells, rigs),
+            seed=file.seed,
+            json=json,
+            retries=file.retries,
+            resume=True,
+            shared=file.shared,
+            until=file.until,
+        )
+
+
+def measuring(cells: Sequence[tuple[Plan, MeasuringOptions]], rigs: Sequence[Rig | None]) -> MeasureOne:
+    """Function that measures a cell of a campaign on this computer's rig; prints the rig's warnings."""
     by_condition = {}
     for (plan, options), rig in zip(cells, rigs, strict=True):
         by_condition[plan.condition_name] = rig, options
@@ -84,17 +103,7 @@ def _run_here(
         record, place = measure_again(plan, *by_condition[plan.condition_name], place)
         return exit_status(record), place
 
-    with alone_here():
-        return run_conditions(
-            [plan for plan, _ in cells],
-            folder,
-            measure_one,
-            seed=file.seed,
-            json=json,
-            retries=file.retries,
-            resume=True,
-            shared=file.shared,
-        )
+    return measure_one
 
 
 def _plans(file: CampaignFile) -> list[tuple[Plan, PlanningOptions]]:
@@ -126,14 +135,30 @@ def _about(file: CampaignFile, campaign: Campaign, folder: Path, needed: TimeNee
     ]
     return [
         f"{file.name}{mark}: {counted(cells, 'cell')}, {counted(len(file.cells), 'condition')} in "
-        f"{counted(file.repeats, 'randomised block')}, order from seed {file.seed}",
+        f"{counted(campaign.blocks, 'randomised block')}, order from seed {file.seed}",
         *file.about,
+        *_precision(file, campaign),
         *_lacking(campaign),
         f"  done       {done}",
         *failed,
         f"  to measure {missing}, {_length(campaign, needed)}",
         f"  records    {folder}",
     ]
+
+
+def _precision(file: CampaignFile, campaign: Campaign) -> list[str]:
+    """What the campaign's blocks find, and until when it adds blocks."""
+    contrasts = contrast_count(cell.condition for cell in file.cells)
+    if not contrasts or isinstance(campaign.plans[0].study, JobStudy):
+        return []
+    spread = Spread.of(answers_of(with_result(campaign.runs)).compared)
+    lines = [f"  power      {power_words(spread, campaign.blocks, contrasts)}"]
+    if file.until:
+        lines.append(
+            f"  until      every contrast's ratio is within ±{100 * file.until.half_width:g} %, with at most "
+            f"{counted(file.until.blocks_limit, 'block')}"
+        )
+    return lines
 
 
 def _lacking(campaign: Campaign) -> list[str]:
@@ -168,7 +193,8 @@ def _as_value(file: CampaignFile, campaign: Campaign, folder: Path) -> dict[str,
         "folder": str(folder),
         "simulated": campaign.simulated,
         "seed": file.seed,
-        "blocks": file.repeats,
+        "blocks": campaign.blocks,
+        **({"until": file.until.half_width, "blocks_limit": file.until.blocks_limit} if file.until else {}),
         "retries": file.retries,
         "remaining_s": campaign.remaining_s,
         "cells": [

@@ -3,6 +3,7 @@
 Reference: docs/how-to/run-a-campaign.md.
 """
 
+import argparse
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,7 +12,8 @@ from pathlib import Path
 from typing import Any, Final, NoReturn, Self
 
 from opjoule.campaign.axes import AXES, axis, words_of
-from opjoule.cli.argument_types import REPEATS_MAX, SEED_MAX
+from opjoule.campaign.until import BLOCKS_LIMIT, UntilNarrow
+from opjoule.cli.argument_types import REPEATS_MAX, SEED_MAX, percent
 from opjoule.cli.measure.options import (
     MEASURE,
     JobOptions,
@@ -32,7 +34,9 @@ from opjoule.toml_file import (
     where_values,
 )
 
-KEYS: Final = ("name", "repeats", "seed", "retries", "constants", "axes", "exclude", "where")
+KEYS: Final = (
+    *("name", "repeats", "until", "blocks_limit", "seed", "retries", "constants", "axes", "exclude", "where"),
+)
 NOT_OF_A_CELL: Final = (
     *("out", "json", "dry_run", "repeats", "seed", "until_u", "repeats_limit", "help", "version"),
 )
@@ -100,6 +104,8 @@ class CampaignFile:
     cells: tuple[PlannedCell, ...]
     about: tuple[str, ...] = ()
     """Further lines of the printed plan."""
+    until: UntilNarrow | None = None
+    """Adds blocks after those of `repeats`."""
     shared: bool = False
     """Whether other command lines may measure further cells into its folder."""
 
@@ -122,9 +128,10 @@ class CampaignFile:
         check_keys(entry, KEYS)
         seed, blocks = _whole(entry, "seed", 1, 0, SEED_MAX), _whole(entry, "repeats", 5, 1, REPEATS_MAX)
         cells = _cells(entry, seed)
-        check_size(len(cells), blocks)
+        until = _until(entry, blocks)
+        check_size(len(cells), max(blocks, until.blocks_limit) if until else blocks)
         retries = _whole(entry, "retries", 1, 0, RETRIES_MAX)
-        return cls(_name(entry, path), blocks, seed, retries, cells)
+        return cls(_name(entry, path), blocks, seed, retries, cells, until=until)
 
 
 def _name(entry: Mapping[str, Any], path: Path) -> str:
@@ -135,6 +142,27 @@ def _name(entry: Mapping[str, Any], path: Path) -> str:
             "'_', '-', '.' and blanks"
         )
     return name
+
+
+def _until(entry: Mapping[str, Any], blocks: int) -> UntilNarrow | None:
+    """The keys `until` and `blocks_limit`; None without the first."""
+    wanted = entry.get("until")
+    if wanted is None:
+        if "blocks_limit" in entry:
+            raise BadInput(
+                'blocks_limit limits the blocks that until adds: give until, for example until = "5%"'
+            )
+        return None
+    try:
+        half_width = percent(str(wanted))
+    except argparse.ArgumentTypeError:
+        half_width = 0.0
+    if not (half_width and isinstance(wanted, str) and wanted.endswith("%")):
+        raise BadInput(f'until = {str(wanted)[:40]!r} is not a percentage above 0 and below 100, like "5%"')
+    limit = _whole(entry, "blocks_limit", max(BLOCKS_LIMIT, blocks), 1, REPEATS_MAX)
+    if limit < blocks:
+        raise BadInput(f"blocks_limit = {limit} is less than repeats = {blocks}: until adds blocks to these")
+    return UntilNarrow(half_width, limit)
 
 
 def _whole(entry: Mapping[str, Any], key: str, default: int, least: int, most: int) -> int:

@@ -249,11 +249,18 @@ def run_on_fleet(
     folder.mkdir(parents=True, exist_ok=True)
     with held(folder):
         campaign = campaign_of(file, cells, folder)
-        jobs = jobs_of(file, campaign)
-        needs = [cell_needs(cell.plan, cell.plan.asked["meter"]) for cell in campaign.cells]
         logging.getLogger("distributed").setLevel(logging.CRITICAL)
+
+        def measure_missing() -> None:
+            jobs = jobs_of(file, campaign)
+            needs = [cell_needs(cell.plan, cell.plan.asked["meter"]) for cell in campaign.cells]
+            Fleet(campaign, jobs, needs, str(options.scheduler), security(options), options.wait).run()
+
         try:
-            Fleet(campaign, jobs, needs, options.scheduler, security(options), options.wait).run()
+            measure_missing()
+            while file.until and campaign.needs_block(file.until):
+                campaign.add_block()
+                measure_missing()
         finally:
             campaign.save()
             write_campaign_page(folder)

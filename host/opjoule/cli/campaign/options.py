@@ -10,12 +10,26 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar, Final, Self
 
-from opjoule.cli.argument_types import directory, port, seconds, seed, share, time_span
+from opjoule.campaign.until import BLOCKS_LIMIT
+from opjoule.cli.argument_types import (
+    command_name,
+    count,
+    directory,
+    percent,
+    port,
+    repeat_count,
+    seconds,
+    seed,
+    share,
+    time_span,
+)
 from opjoule.cli.campaign.file import CampaignFile, restored_cell
 from opjoule.cli.command import Command, Needs
 from opjoule.cli.measure.options import (
     STORAGE_HELP,
     WHAT,
+    CycleOptions,
+    DeviceOptions,
     HowOptions,
     OutputOptions,
     PlanningOptions,
@@ -25,7 +39,18 @@ from opjoule.cli.measure.options import (
     engines_of,
     needs_of_measurements,
 )
-from opjoule.cli.options import EXCLUSIVE, Options, Parser, flag, option, positional, repeated, required
+from opjoule.cli.options import (
+    EXCLUSIVE,
+    NAME,
+    Options,
+    Parser,
+    flag,
+    option,
+    positional,
+    positionals,
+    repeated,
+    required,
+)
 from opjoule.errors import BadInput
 
 LOOPBACK: Final = "127.0.0.1"
@@ -235,19 +260,72 @@ CELL: Final = Command(
 )
 
 
-class FileOptions(Options):
-    """The campaign's file, and the folder of its records."""
+class FolderOptions(Options):
+    """The folder of a campaign's records, and what is printed."""
 
-    file: Path = positional(directory, "FILE.toml", "the campaign (docs/how-to/run-a-campaign.md)")
     out: Path | None = option(
         directory, "DIR", "folder of its records (default: runs/NAME); a campaign continues in its folder"
     )
     dry_run: bool = flag("print the plan and the missing cells, then stop")
-    json: bool = flag("print the plan, or the index at the end, as JSON")
+    json: bool = flag("print the plan, or the result at the end, as JSON")
+
+
+class FileOptions(FolderOptions):
+    """The campaign's file."""
+
+    file: Path = positional(directory, "FILE.toml", "the campaign (docs/how-to/run-a-campaign.md)")
 
 
 class CampaignOptions(TlsOptions, SchedulerChoice, FileOptions):
     """A campaign's file, and the rigs that measure it."""
+
+
+class CommandsOptions(FolderOptions, CycleOptions, RigOptions, SimulateOptions, DeviceOptions):
+    """The commands that are compared, and how they are measured."""
+
+    GROUP: ClassVar[str] = WHAT
+    scheduler: ClassVar[None] = None  # one rig measures them
+
+    name: tuple[str, ...] = repeated(
+        command_name,
+        "NAME",
+        "name of a command in the result; once for each command, in their order (default: the command itself)",
+        **{NAME: "-n --name"},
+    )
+    blocks: int = option(
+        repeat_count,
+        "N",
+        "number of blocks; each measures every command once, in random order (default: 5)",
+        5,
+        **{NAME: "-b --blocks --repeats"},
+    )
+    until: float | None = option(
+        percent,
+        "P%",
+        "after --blocks, add blocks until the interval of every ratio is within this, for example 5%%",
+    )
+    blocks_limit: int = option(
+        repeat_count, "N", f"most blocks with --until (default: {BLOCKS_LIMIT})", BLOCKS_LIMIT
+    )
+    warmup: int = option(
+        count,
+        "N",
+        "run the command N times before each measurement's idle, so that caches are filled (default: 0)",
+        0,
+        **{NAME: "-w --warmup"},
+    )
+    before: str | None = option(
+        str,
+        "SHELL",
+        "shell command to run before each run's idle, and each warm-up; its energy is not counted",
+    )
+    file: tuple[Path, ...] = repeated(
+        directory, "FILE", "file to copy to the board before the measurement; {files}/NAME in a command"
+    )
+    seed: int = option(seed, "N", "seed of the order and of a simulated rig (default: 1)", 1)
+    commands: tuple[str, ...] = positionals(
+        str, "COMMAND", "two or more shell commands after --, each in quotes"
+    )
 
 
 @dataclass(frozen=True)
@@ -255,18 +333,22 @@ class PlannedCampaign:
     """The cells of a campaign and how they are measured."""
 
     file: CampaignFile
-    options: CampaignOptions | StudyOptions
+    options: CampaignOptions | StudyOptions | CommandsOptions
 
     @classmethod
     def checked(
-        cls, parser: Parser, options: CampaignOptions | StudyOptions, read: Callable[[], CampaignFile]
+        cls,
+        parser: Parser,
+        options: CampaignOptions | StudyOptions | CommandsOptions,
+        read: Callable[[], CampaignFile],
     ) -> Self:
         """The campaign that `read` returns; ends the program if that fails or its cells cannot be measured together."""
         try:
             file = read()
         except BadInput as error:
             parser.refuse(error)
-        options.check_network(parser, options.scheduler or "")
+        if isinstance(options, TlsOptions):
+            options.check_network(parser, options.scheduler or "")
         boards = sorted({cell.options.architecture for cell in file.cells} - {""})
         if len(boards) > 1 and not (options.dry_run or options.scheduler):
             parser.error(

@@ -7,10 +7,16 @@ from typing import Final
 from opjoule.cli.argument_types import directory, percent
 from opjoule.cli.command import Command, Needs
 from opjoule.cli.options import Options, flag, option, positionals, several
-from opjoule.scripts import program
+from opjoule.scripts import IS_CLONE, program
 
 FIGURES: Final = (".pdf", ".svg", ".png")
 """Allowed endings of a figure's file name."""
+_MEASURING: Final = """
+measure commands, then compare them:
+  host/compare.py --device rpi4 --simulate -- 'sleep 2' 'sleep 4'
+      by what factor two shell commands differ in energy and time; its options: host/compare.py --help --
+"""
+"""How commands are measured and compared, which an installed package cannot."""
 _EPILOG: Final = f"""\
 examples:
   {program("compare")} runs/20261122-101500-leveldb-rpi4-by-storage
@@ -70,6 +76,6 @@ COMPARE: Final = Command(
     "opjoule.cli.compare.command:run_compare",
     "Compares runs: prints ratios with intervals, and what can be concluded from them. Errors that both sides share "
     "cancel, and several comparisons are judged together (Holm's method). Runs that are not comparable are refused.",
-    _EPILOG,
+    f"{_EPILOG}{_MEASURING if IS_CLONE else ''}",
     needs=lambda options: Needs(figures=bool(options.plot)),
 )

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
@@ -30,6 +30,7 @@ from opjoule.cli.short_commands import LIVE_HELP
 from opjoule.databases.registry import find_database
 from opjoule.devices.profiles import find_profile
 from opjoule.errors import BadInput
+from opjoule.record.directory import has_index
 from opjoule.studies.definition import SYSTEM, Part
 from opjoule.studies.folder import find_study
 
@@ -59,7 +60,7 @@ other commands:
   host/measure.py studies   list the studies, their systems and which systems are missing
   host/measure.py databases list the databases: built in, found, or missing and how to get them
   host/measure.py command   measure any program on the board, as a whole and in the phases it marks
-  host/measure.py again     repeat a measurement from its record's plan
+  host/measure.py again     repeat a measurement from its record's plan, or add blocks to a campaign
   host/measure.py init      ask questions and write rig.toml
   host/measure.py doctor    check programs, meter and boards, and say how to fix what is wrong
   host/measure.py commission   check a rig step by step before its first measurement
@@ -72,7 +73,7 @@ other commands:
   host/measure.py report    print the summary of a record again and rewrite its report.html
   host/measure.py verify    compare a record's files with the checksums that its run wrote
   host/view.py              show past runs in a browser, two on one time axis
-  host/compare.py           compare runs and say what can be concluded
+  host/compare.py           compare runs and say what can be concluded; measure commands and compare them
   host/campaign.py          measure every combination of some axes, unattended
   host/runs.py              list, check, export, draw and delete runs
   host/calibrate.py         calibrate a sensor
@@ -128,8 +129,8 @@ class RigOptions(Options):
     )
 
 
-class HowOptions(Options):
-    """Idle, repeats and limits."""
+class CycleOptions(Options):
+    """Idle and limits of one whole cycle."""
 
     GROUP: ClassVar[str] = HOW
 
@@ -138,6 +139,24 @@ class HowOptions(Options):
         "S",
         "idle time before and after each run; its first third, at most 10 s, is not used (default: 30, simulated: 3)",
     )
+    settle_limit: float | None = option(
+        seconds,
+        "S",
+        "the wait after a run ends when the medium's writes have made no progress for this time. The same limit then "
+        "holds for the power to settle. Linux may keep unsynced pages for 35 s; the limit then begins up to 35 s later "
+        "(default: 60)",
+    )
+    signature: bool | None = switch(
+        "play a pattern of busy and idle before and after, to align the clocks by the trace (default: only without a "
+        "sync line)"
+    )
+
+
+class HowOptions(CycleOptions):
+    """Repeats of the whole cycle."""
+
+    GROUP: ClassVar[str] = HOW
+
     repeats: int | None = option(
         repeat_count,
         "N",
@@ -151,17 +170,6 @@ class HowOptions(Options):
         "example 3%%; at least 8 repeats, fewer only if more cannot help",
     )
     repeats_limit: int = option(repeat_count, "N", "most repeats with --until-u (default: 30)", 30)
-    settle_limit: float | None = option(
-        seconds,
-        "S",
-        "the wait after a run ends when the medium's writes have made no progress for this time. The same limit then "
-        "holds for the power to settle. Linux may keep unsynced pages for 35 s; the limit then begins up to 35 s later "
-        "(default: 60)",
-    )
-    signature: bool | None = switch(
-        "play a pattern of busy and idle before and after, to align the clocks by the trace (default: only without a "
-        "sync line)"
-    )
 
 
 class OutputOptions(Options):
@@ -345,14 +353,40 @@ PROGRAM: Final = Command(
 
 
 class AgainOptions(MeasuringOptions):
-    """The plan of an earlier measurement or dry run."""
+    """The plan of an earlier measurement or dry run, or a campaign's folder."""
 
-    plan: Path = positional(directory, "RECORD", "a run record, or a file that contains a plan")
+    plan: Path = positional(
+        directory, "RECORD", "a run record, a file that contains a plan, or a folder of several conditions"
+    )
+    blocks: int | None = option(
+        repeat_count,
+        "N",
+        "with a folder of several conditions: number of further blocks (default: as many as are expected to decide "
+        "the contrasts without a difference, but at most as many as there are)",
+    )
 
 
 def _needs_of_plan(options: AgainOptions) -> Needs:
     """Set-up for the plan's device and generator. The plan is read in full, and its mistakes are reported, later."""
-    path = options.plan / "run.json" if options.plan.is_dir() else options.plan
+    needs = [_needs_of(path, options) for path in _plan_files(options.plan)]
+    engines = frozenset[str]().union(*(one.engines for one in needs))
+    return replace(
+        needs[0],
+        engines=engines,
+        ycsb=any(one.ycsb for one in needs),
+        board=next((one.board for one in needs if one.board), ""),
+    )
+
+
+def _plan_files(place: Path) -> list[Path]:
+    """Files with the plans of a record, of a folder of several conditions, or of a dry run."""
+    if not place.is_dir():
+        return [place]
+    return (sorted(place.glob("*/run.json")) if has_index(place) else []) or [place / "run.json"]
+
+
+def _needs_of(path: Path, options: AgainOptions) -> Needs:
+    """Set-up for the plan in a file."""
     try:
         contents = json.loads(path.read_text(encoding="utf-8"))
         plan = contents.get("plan", contents)
@@ -381,11 +415,13 @@ def _needs_of_plan(options: AgainOptions) -> Needs:
 AGAIN: Final = Command(
     "again",
     AgainOptions,
-    "opjoule.cli.measure.command:run_measure",
+    "opjoule.cli.campaign.again:run_again",
     "Repeats a measurement from its record's plan, here or on another rig, with the same study, board, medium, repeats "
-    "and idle. Records with the same plan_sha256 had the same plan.",
+    "and idle. Records with the same plan_sha256 had the same plan. With the folder of a campaign, adds blocks to it.",
     "examples:\n  host/measure.py again runs/20261122-101500-leveldb-rpi4-sd\n"
-    "  host/measure.py --db leveldb --device rpi4 --dry-run --json > plan.json; host/measure.py again plan.json",
+    "  host/measure.py --db leveldb --device rpi4 --dry-run --json > plan.json; host/measure.py again plan.json\n"
+    "  host/measure.py again runs/three-engines --dry-run\n"
+    "      how many more blocks are expected to decide a campaign in which no difference was found",
     needs=_needs_of_plan,
 )
 

@@ -4,8 +4,9 @@ The job of a study folder is such a program, with the system, data and counts of
 """
 
 import json
+import re
 import shlex
-import shutil
+import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -27,6 +28,21 @@ from opjoule.studies.interface import Step, Study, Workload, around
 RESULTS: Final = "results.jsonl"
 """Suffix of the file in which the job reports its phases."""
 _PATH: Final = "PYTHONPATH"
+_SHELL: Final = ("sh", "-c")
+_LOOKUP: Final = (*_SHELL, 'command -v -- "$1" >/dev/null', "sh")
+"""Looks up a program, or a command of the shell itself."""
+_PLAIN_WORD: Final = re.compile(r"[\w.+/-]+(?=\s|$)")
+
+
+def program_of(command: Sequence[str]) -> str:
+    """The program that a command starts: of a shell command its first word, if that is a plain name; else the shell."""
+    if (
+        tuple(command[:2]) == _SHELL
+        and len(command) == 3
+        and (word := _PLAIN_WORD.match(command[2].lstrip()))
+    ):
+        return word[0]
+    return command[0]
 
 
 @dataclass(frozen=True)
@@ -87,8 +103,8 @@ class CommandStudy(Study):
 
     def check_simulated(self) -> None:
         """Checks that this computer, which is the simulated board, has the program. Raises: BadInput: it has not."""
-        program = self.command[0]
-        if "{" not in program and shutil.which(program) is None:
+        program = program_of(self.command)
+        if "{" not in program and subprocess.run([*_LOOKUP, program], check=False).returncode != 0:
             raise BadInput(
                 f"{program}: this computer, which is the simulated board, has no such program; "
                 "to copy one there, use --file and write {files}/NAME"
@@ -96,8 +112,8 @@ class CommandStudy(Study):
 
     def check(self, board: Board) -> None:
         """Checks that the board has the program. Raises: BadInput: it has not."""
-        program = self._placed(board, "/")[0]
-        lookup = board.shell.run(["sh", "-c", 'command -v -- "$1" >/dev/null', "sh", program])
+        program = program_of(self._placed(board, "/"))
+        lookup = board.shell.run([*_LOOKUP, program])
         if lookup.status != 0:
             raise BadInput(
                 f"{program}: the board has no such program; to copy one there, use --file and write {{files}}/NAME"
