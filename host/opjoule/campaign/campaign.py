@@ -23,6 +23,7 @@ from statistics import fmean
 from typing import Any, Final, Self
 
 import opjoule
+from opjoule.campaign.equal_rate import at_equal_rate
 from opjoule.campaign.measurement import program_commit
 from opjoule.campaign.more_blocks import asks_for_more
 from opjoule.campaign.until import UntilNarrow
@@ -378,6 +379,8 @@ def run_conditions(
             campaign.programs[this_program()] = None
         campaign.save()
         try:
+            if campaign.missing or until:
+                measure_one = at_equal_rate(folder, plans, measure_one)
             _measure_missing(campaign, measure_one)
             while until and campaign.needs_block(until):
                 campaign.add_block()

@@ -78,7 +78,8 @@ def settings_of(document: Mapping[str, Any]) -> Settings:
         settings["board"] = dict(change.partition("=")[::2] for change in state)
     # The loader's summary of the first run; empty for a study without a loader.
     summary = _at(document, "loader.run-1") or _at(document, "loader.load-1") or {}
-    of_warm_up = {"target": f"{100 * study['rate']:g} % of the warm-up's"} if study.get("rate") else {}
+    rate = study.get("rate")
+    of_warm_up = {"target": f"{100 * rate:g} % of the warm-up's"} if isinstance(rate, float) else {}
     for key, value in ((summary.get("workload") or {}) | of_warm_up).items():
         if group := _WORKLOAD_GROUPS.get(key, "workload"):
             settings[group][key] = value

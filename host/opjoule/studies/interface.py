@@ -102,6 +102,19 @@ class Study(ABC):
         """Context of all repeats, with the steps that come once before them; when it ends, the board is restored."""
         return nullcontext([])
 
+    @property
+    def wants_equal_rate(self) -> bool:
+        """Whether its work runs at the rate that all conditions of a campaign have."""
+        return False
+
+    def ranging(self) -> Self:
+        """The study as a short run that shows how fast its work can go."""
+        return self
+
+    def at_rate(self, operations_per_s: float) -> Self:
+        """The study at the rate of its campaign; its plan stays the same."""
+        return self
+
     def after(self, summaries: Mapping[str, Mapping[str, Any]]) -> Self:
         """The study with what the steps before all repeats have shown; `summaries`: of workloads, by tag."""
         return self

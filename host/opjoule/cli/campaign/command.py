@@ -35,7 +35,8 @@ def run_campaign(planned: PlannedCampaign) -> int:
 
     Raises: BadInput: the first mistake, before anything is measured. Interrupted: Ctrl-C; the same command continues.
     """
-    file, options = planned.file, planned.options
+    options = planned.options
+    file = planned.file.without_equal_rate() if options.scheduler else planned.file
     folder = options.out or RUNS / file.name
     cells = _plans(file)
     check_folder(folder)

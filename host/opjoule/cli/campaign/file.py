@@ -21,7 +21,9 @@ from opjoule.cli.measure.options import (
     StudyWorkloadOptions,
     YcsbOptions,
 )
+from opjoule.cli.measure.planning import equal_unless_set
 from opjoule.errors import BadInput, suggestion
+from opjoule.studies.ycsb.study import EQUAL
 from opjoule.toml_file import (
     axis_values,
     check_keys,
@@ -86,8 +88,9 @@ def cell_options(words: Sequence[str], condition: Mapping[str, str]) -> YcsbOpti
 
     parser.error = error  # type: ignore[method-assign]
     options = YcsbOptions.parsed(parser, words)
-    # Cells at parts of their own rates would not be comparable.
-    return replace(options, rate=options.rate or "full")
+    return replace(
+        options, rate=equal_unless_set(options)
+    )  # parts of the cells' own rates are not comparable
 
 
 @dataclass(frozen=True)
@@ -132,6 +135,16 @@ class CampaignFile:
         check_size(len(cells), max(blocks, until.blocks_limit) if until else blocks)
         retries = _whole(entry, "retries", 1, 0, RETRIES_MAX)
         return cls(_name(entry, path), blocks, seed, retries, cells, until=until)
+
+    def without_equal_rate(self) -> Self:
+        """The file for a fleet, whose rigs do not know each other's rates: cells run as fast as they can instead."""
+        cells = tuple(
+            replace(cell, options=replace(cell.options, rate="full"))
+            if isinstance(cell.options, YcsbOptions) and cell.options.rate == EQUAL
+            else cell
+            for cell in self.cells
+        )
+        return replace(self, cells=cells)
 
 
 def _name(entry: Mapping[str, Any], path: Path) -> str:

@@ -48,7 +48,7 @@ from opjoule.studies.ycsb.properties import (
     parse_properties,
     workload_properties,
 )
-from opjoule.studies.ycsb.study import HARNESS_S, READS, READS_S, WARM_UP, WARM_UP_S, YcsbStudy
+from opjoule.studies.ycsb.study import EQUAL, HARNESS_S, READS, READS_S, WARM_UP, WARM_UP_S, YcsbStudy
 from opjoule.units import counted
 
 USUAL_RATE: Final = 0.5
@@ -68,10 +68,19 @@ def make_plans(options: PlanningOptions) -> list[Plan]:
     media = several("--storage", options.storage)
     if len(media) < 2:
         return [make_plan(options)]
+    if isinstance(options, YcsbOptions) and options.rate is None:
+        options = replace(options, rate=equal_unless_set(options))
     return [
         in_condition(make_plan(replace(options, storage=medium)), {"storage": medium}, rank)
         for rank, medium in enumerate(media)
     ]
+
+
+def equal_unless_set(options: YcsbOptions) -> str | None:
+    """Rate of one of several conditions that are compared: that of all of them, unless the property target sets one."""
+    workload = find_workload(options.workload, ROOT / "ycsb-workloads")
+    stated = {**file_properties(workload), **parse_properties(options.properties)}
+    return options.rate or (None if "target" in stated else EQUAL)
 
 
 def make_plan(options: PlanningOptions) -> Plan:
@@ -185,7 +194,7 @@ def _ycsb(options: YcsbOptions) -> YcsbStudy:
     )
 
 
-def _rate(options: YcsbOptions, workload: Path) -> tuple[float | None, list[str]]:
+def _rate(options: YcsbOptions, workload: Path) -> tuple[float | str | None, list[str]]:
     """The runs' rate as a part of the warm-up's, or None, and the property that sets a number of operations a second.
 
     Raises: BadInput: a malformed rate, or one that the property target contradicts.
@@ -199,6 +208,8 @@ def _rate(options: YcsbOptions, workload: Path) -> tuple[float | None, list[str]
         )
     if options.rate == "full":
         return None, []
+    if options.rate == EQUAL:
+        return (EQUAL if options.generator == "loader" else None), []
     number, percent, rest = options.rate.partition("%")
     try:
         value = float(number)

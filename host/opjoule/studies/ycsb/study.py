@@ -32,6 +32,8 @@ from opjoule.studies.ycsb.properties import (
 )
 from opjoule.units import counted
 
+EQUAL: Final = "equal"
+"""Rate of all conditions of a campaign: half of what the slowest of them reaches."""
 HARNESS_S = 2.0
 HARNESS_LIMIT_S: Final = 3
 READS: Final = "reads"
@@ -75,8 +77,11 @@ class YcsbStudy(Study):
     with that of the repeat before it."""
     reads: bool = True
     """Run the operations that only read on their own, where others run beside them."""
-    rate: float | None = None
-    """Rate of the runs over the one that the warm-up reaches; None: as fast as they can, or by the property target."""
+    rate: float | str | None = None
+    """Rate of the runs over the one that the warm-up reaches; EQUAL: that of all conditions of a campaign; None: as
+    fast as they can, or by the property target."""
+    campaign_per_s: float | None = None
+    """The rate of all conditions of the campaign, once it is known; no part of the plan."""
     called: str = ""
     """Original name of the workload file, if the file has another name here."""
 
@@ -104,7 +109,7 @@ class YcsbStudy(Study):
     @property
     def warms_up(self) -> bool:
         """Whether a warm-up comes before all repeats."""
-        return self.reset == GO_ON or self.rate is not None
+        return self.reset == GO_ON or isinstance(self.rate, float)
 
     @property
     def reads_apart(self) -> dict[str, str]:
@@ -166,8 +171,10 @@ class YcsbStudy(Study):
         """Phase that runs the loader -> its description."""
         work = f"{self.properties['operationcount']} operations"
         work = f"as many operations as fit into {self.run_s} s" if self.run_s else work
-        if self.rate is not None:
+        if isinstance(self.rate, float):
             work += f", at {100 * self.rate:g} % of the rate that the warm-up reached"
+        elif self.rate:
+            work += ", at half of the rate that the campaign's slowest condition reaches"
         once = {
             COPY: ", once: a database that is kept on the medium is not loaded again",
             GO_ON: ", once: each repeat goes on with the database of the one before",
@@ -231,6 +238,11 @@ class YcsbStudy(Study):
         if checked.status != 0:
             why = checked.last_line().removeprefix("loader: ")
             raise BadInput(f"{why} (workload {self.workload.name})")
+        if self.rate == EQUAL and self.campaign_per_s is None:
+            raise BadInput(
+                "--rate equal: the rate of a campaign's conditions is known only while the campaign runs; give full, a "
+                "part such as 50%, or operations per second"
+            )
         if self.reset == COPY and not board.preparation.keeps_files:
             raise BadInput(
                 '--reset copy: file_system = "new" formats the medium before each measurement, so that no database is '
@@ -264,10 +276,24 @@ class YcsbStudy(Study):
         if self.reset != GO_ON:
             board.remove_database(self.database.name)
 
+    @property
+    def wants_equal_rate(self) -> bool:
+        """Whether its runs are at the rate that all conditions of a campaign have."""
+        return self.rate == EQUAL
+
+    def ranging(self) -> Self:
+        """A run as long as the warm-up, as fast as it goes, on a new database."""
+        alone = replace(self, rate=None, reset=LOAD, reads=False, harness=False, design=False)
+        return replace(alone, run_s=self._at_most(WARM_UP_S))
+
+    def at_rate(self, operations_per_s: float) -> Self:
+        """The study at the rate of its campaign."""
+        return replace(self, campaign_per_s=operations_per_s)
+
     def after(self, summaries: Mapping[str, Mapping[str, Any]]) -> Self:
         """The study at a part of the warm-up's rate, if that is asked for."""
         warm_up = summaries.get(f"{WARM_UP}-1")
-        if self.rate is None or not warm_up:
+        if not isinstance(self.rate, float) or not warm_up:
             return self
         target = max(float(f"{self.rate * warm_up['throughput_per_s']:.2g}"), 1.0)
         return replace(self, properties={**self.properties, "target": f"{target:.0f}"})
@@ -369,7 +395,8 @@ class YcsbStudy(Study):
     def _command(self, loader: str, workload: str, command: str, database: str, path: str) -> tuple[str, ...]:
         limit = {"maxexecutiontime": str(self.run_s)} if self.run_s and command == "run" else {}
         blocks = {MIX_BLOCK: f"{self.block_s:g}"} if self.design and command == "run" else {}
-        chosen = {**blocks, **self.properties, **limit}
+        target = {"target": f"{self.campaign_per_s:.0f}"} if self.campaign_per_s and command == "run" else {}
+        chosen = {**blocks, **target, **self.properties, **limit}
         return (
             *(loader, command, "--db", database, "--path", path, "--workload", workload),
             *("--threads", str(self.threads), "--seed", str(self.seed)),

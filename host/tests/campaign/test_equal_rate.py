@@ -1,0 +1,91 @@
+"""The rate that all conditions of a campaign have."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from opjoule.campaign.campaign import in_condition
+from opjoule.campaign.equal_rate import EQUAL_RATE, at_equal_rate
+from opjoule.cli.campaign.file import cell_options
+from opjoule.cli.measure.planning import make_plan
+from opjoule.errors import BadInput, RigFault
+from opjoule.measuring.plan import Plan
+from opjoule.record.json_file import plain
+from opjoule.record.run_record import RUN_SCHEMA
+
+OWN_PER_S = {"leveldb": 14_000, "sqlite": 900}
+
+
+def plan_of(db: str, *words: str) -> Plan:
+    options = cell_options(["--db", db, "--device", "rpi4", "--simulate", *words], {"db": db})
+    return in_condition(make_plan(options), {"db": db})
+
+
+class Bench:
+    """Measures plans in no time: a run of 5 s with the operations that its database reaches."""
+
+    def __init__(self):
+        self.plans = []
+
+    def __call__(self, plan, place):
+        self.plans.append(plan)
+        place.mkdir(parents=True)
+        summary = {"operations": 5 * OWN_PER_S[plan.study.engine], "duration_s": 5.0}
+        run = {"schema": plain(RUN_SCHEMA), "status": "complete", "simulated": True}
+        (place / "run.json").write_text(json.dumps({**run, "loader": {"run-1": summary}}))
+        return 0, place
+
+
+@pytest.fixture
+def bench():
+    return Bench()
+
+
+def target_of(plan: Plan) -> str:
+    return f"{plan.study.campaign_per_s:.0f}"
+
+
+def test_all_conditions_have_half_of_the_slowest_one_s_rate(tmp_path, bench, capsys):
+    plans = [plan_of("leveldb"), plan_of("sqlite")]
+    measure = at_equal_rate(tmp_path, plans, bench)
+    assert [(plan.study.rate, plan.study.run_s, plan.study.reads) for plan in bench.plans] == [
+        (None, 5, False)
+    ] * 2
+    for plan in plans:
+        measure(plan, tmp_path / f"run-{plan.study.engine}")
+    assert [target_of(plan) for plan in bench.plans[2:]] == ["450", "450"]
+    assert [plan.sha256 for plan in bench.plans[2:]] == [plan.sha256 for plan in plans]
+    found = json.loads((tmp_path / EQUAL_RATE).read_text())
+    assert (found["slowest"], found["own_operations_per_s"]["leveldb"]) == ("sqlite", 14_000)
+    assert "all conditions run at 450 operations per second" in capsys.readouterr().err
+
+
+def test_a_campaign_that_continues_keeps_its_rate(tmp_path, bench):
+    plans = [plan_of("leveldb"), plan_of("sqlite")]
+    at_equal_rate(tmp_path, plans, bench)
+    count = len(bench.plans)
+    at_equal_rate(tmp_path, plans, bench)(plans[0], tmp_path / "again")
+    assert len(bench.plans) == count + 1 and target_of(bench.plans[-1]) == "450"
+    (tmp_path / EQUAL_RATE).write_text("{}")
+    with pytest.raises(BadInput, match="measure into another --out"):
+        at_equal_rate(tmp_path, plans, bench)
+
+
+def test_a_rate_that_the_user_sets_is_measured_as_it_is(tmp_path, bench):
+    plans = [plan_of("leveldb", "--rate", "full"), plan_of("sqlite", "-p", "target=9")]
+    assert at_equal_rate(tmp_path, plans, bench) is bench and not bench.plans
+    assert [plan.study.rate for plan in plans] == [None, None]
+
+
+def test_a_condition_whose_rate_cannot_be_found_is_named(tmp_path, bench):
+    plan = plan_of("leveldb")
+    (tmp_path / "rates/leveldb").mkdir(parents=True)
+    empty = {"schema": plain(RUN_SCHEMA), "status": "partial", "simulated": True}
+    (tmp_path / "rates/leveldb/run.json").write_text(json.dumps(empty))
+    with pytest.raises(RigFault, match="the rate of leveldb is not known"):
+        at_equal_rate(tmp_path, [plan], bench)
+
+
+def test_a_measurement_of_its_own_has_no_campaign_s_rate(tmp_path):
+    study = plan_of("leveldb").study
+    assert study.rate == "equal" and replace(study, campaign_per_s=5.0).to_json() == study.to_json()
