@@ -9,6 +9,7 @@ from rich.table import Table
 from opjoule.comparison.compared_run import SHORT, SIDE
 from opjoule.comparison.contrasts import LIMIT, TOO_SHORT_RUNS, Compared, Contrast
 from opjoule.comparison.costs import TWO_COSTS, costs_in
+from opjoule.comparison.ranking import rankings
 from opjoule.comparison.run_warnings import marks_of, print_above
 from opjoule.comparison.sentences import RATES, chance_name, chance_number, sentence
 from opjoule.comparison.unbroken import print_unbroken
@@ -87,9 +88,28 @@ def to_json(compared: Compared) -> dict[str, Any]:
         "conclusions": conclusions([compared]),
         "groups": groups,
         "contrasts": contrasts,
+        "undecided": _undecided(compared),
         "notes": list(compared.notes),
         **last,
     }
+
+
+def _undecided(compared: Compared) -> list[dict[str, Any]]:
+    """The undecided groups, each with the group that it is compared with and the forecast of further repeats."""
+    if compared.question.by == (SIDE,) or compared.question.against:
+        return []
+    found = [ranking for quantity in compared.quantities for ranking in rankings(compared, quantity)]
+    return [
+        {
+            "metric": ranking.quantity.key,
+            **({"condition": dict(ranking.stratum)} if ranking.stratum else {}),
+            "name": of.contrast.a,
+            "against": of.contrast.b,
+            "more": of.more,
+        }
+        for ranking in found
+        for of in ranking.undecided
+    ]
 
 
 def _ends(contrast: Contrast) -> list[float | None] | None:

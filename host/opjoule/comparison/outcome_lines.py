@@ -221,7 +221,8 @@ def _common_line(outcomes: Sequence[Outcome], count: int) -> str:
             neither = ", neither above idle nor in all" if both and not parts else ""
             parts.append(f"no difference{about} was found between {listed(same)} {nowhere}{left}{neither}")
         elif same:
-            parts.append(f"it is undecided {where} which {noun(firsts[0].compared.question.by)} is better")
+            best_words = "is the best" if parts else f"{_superlative(firsts[0])} {what}"
+            parts.append(f"it is undecided {where} which {noun(firsts[0].compared.question.by)} {best_words}")
         else:
             parts.append(f"nothing can be concluded{about.replace(' in ', ' on ')} {nowhere} ({why})")
     return sentence_case(f"{'; '.join(parts)}.{_undecided(outcomes)}")

@@ -83,8 +83,9 @@ def _is_same(one: Ranking, other: Ranking) -> bool:
 
 
 def _is_opposite(one: Ranking, other: Ranking) -> bool:
-    """Whether both rankings name winners, and no group wins by both."""
-    return bool(one.winners and other.winners) and not one.winners & other.winners
+    """Whether both rankings name winners, no group wins by both, and no undecided one may be better."""
+    unsure = one.better_but_undecided or other.better_but_undecided
+    return bool(one.winners and other.winners) and not (unsure or one.winners & other.winners)
 
 
 def _opposite_lines(pairs: Sequence[Outcome]) -> list[str]:

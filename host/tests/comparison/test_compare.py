@@ -214,9 +214,12 @@ def test_what_would_count_alone_and_does_not_among_all_is_undecided(tmp_path, ca
     assert re.search(
         r"Undecided .*NVMe SSD, 1\.0\d+ times that of the SD card \(95 %: 1\.\d+ to [\d.]+; p \(Holm\)", text
     )
-    assert re.search(
-        r"Forecast from the present spread: \d+ more runs? would decide each in 8 of 10 cases\.", text
+    forecast = re.search(
+        r"Forecast from the present spread: (\d+) more runs? would decide each in 8 of 10 cases\.", text
     )
+    undecided = json.loads(said(capsys, [tmp_path, "--by", "storage", "--json"]))["undecided"]
+    assert {of["against"] for of in undecided} == {"sd"} and "nvme" in {of["name"] for of in undecided}
+    assert max(1, *(of["more"] for of in undecided)) == int(forecast[1])
 
 
 def test_a_p_value_is_holms_in_every_output_unless_there_is_one_comparison(tmp_path, capsys):

@@ -425,8 +425,9 @@ def test_stacked_bars_have_the_same_parts_in_one_order_and_colour(layout):
     """SQLite's bar has one part, and does not shift the others' colours; a page names all parts of each."""
     drawn_colours: dict[float, list[tuple]] = {}
     made = figure("energy-by-activity", layout)
-    for patch in made.axes[0].patches:
-        drawn_colours.setdefault(patch.get_x(), []).append(patch.get_facecolor())
+    for patch in made.axes[0].patches:  # the bars are horizontal
+        drawn_colours.setdefault(patch.get_y(), []).append(patch.get_facecolor())
+    assert [len(colours) for colours in drawn_colours.values()] == [len(stack) for stack in layout.stacks]
     named = [text.get_text() for text in made.legends[0].get_texts()]
     assert named == [*layout.part_names, NOT_IDENTIFIABLE]
     order = [handle.get_facecolor() for handle in made.legends[0].get_patches()]

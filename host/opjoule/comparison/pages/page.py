@@ -216,9 +216,7 @@ def _as_cells(compared: Compared) -> Plotted:
 
 def all_cells(cells: Plotted, folder: Path) -> Element:
     """Each cell with the mean of every quantity that its study compares, and links to its runs."""
-    by_key = {
-        definition.key: definition for run in cells.runs for definition in run.quantities.shown("compared")
-    }
+    by_key = {definition.key: definition for run in cells.runs for definition in run.compared}
     # A quantity without a value in any cell has no column.
     shown = [
         of for of in by_key.values() if any(cell.number(of.key).value is not None for cell in cells.cells)
