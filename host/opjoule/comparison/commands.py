@@ -84,7 +84,7 @@ def factor_lines(compared: Compared) -> list[str]:
 def _against_the_least(compared: Compared, quantity: Definition) -> Iterator[Contrast]:
     """Contrasts of a quantity whose `b`, the smaller side, is the least of its stratum."""
     for stratum in {tuple(group.stratum.items()): group.stratum for group in compared.groups}.values():
-        contrasts = compared.contrasts_of(quantity, stratum)
+        contrasts = [contrast.greater_first for contrast in compared.contrasts_of(quantity, stratum)]
         least = min((contrast.side_b.value for contrast in contrasts), default=0.0)
         yield from (contrast for contrast in contrasts if contrast.side_b.value == least)
 
@@ -96,7 +96,7 @@ def _factor_line(contrast: Contrast, compared: Compared) -> str:
     if contrast.ratio is None:
         return sentence_case(f"{place}{a} and {b} have no ratio of {what}: one is not above 0.")
     factor = rounded(contrast.ratio.value, contrast.ratio.u, "1")
-    chance = "no p: single runs" if contrast.adjusted is None else chance_words(contrast.adjusted)
+    chance = "no p: single runs" if contrast.adjusted is None else chance_words(contrast)
     known = f"({ratio_words(contrast).partition(', ')[2]}; {chance})"
     if contrast.differs:
         return f"{place}{a} {verb} {factor} times the {what} of {b} {known}."

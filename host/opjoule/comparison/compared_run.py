@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from opjoule.comparison.costs import costs, time_beside
 from opjoule.comparison.settings import (
     GROUPS,
     RIG,
@@ -78,9 +79,10 @@ class ComparedRun:
 
     @property
     def compared(self) -> list[Definition]:
-        """Quantities that its study compares, the headline first."""
-        headline = self.quantities.headline.key
-        return sorted(self.quantities.shown("compared"), key=lambda quantity: quantity.key != headline)
+        """Quantities that its study compares, the costs of the work and its time first."""
+        first = [of for of in (*costs(self.quantities), time_beside(self.quantities)) if of]
+        compared = self.quantities.shown("compared")
+        return [*first, *(quantity for quantity in compared if quantity not in first)]
 
 
 def read_compared(

@@ -8,8 +8,10 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
+from opjoule.comparison.cell_mean import cell_mean
 from opjoule.comparison.compared_run import ComparedRun
 from opjoule.comparison.contrasts import Compared, Question, compare, judged_together
+from opjoule.comparison.costs import costs, time_beside
 from opjoule.comparison.index import (
     COMPLETE,
     ConditionRun,
@@ -22,6 +24,8 @@ from opjoule.comparison.index import (
 )
 from opjoule.comparison.plotted import Plotted, check_drawable, plotted
 from opjoule.comparison.run_warnings import RunWarning, print_above, warnings_of
+from opjoule.comparison.unbroken import print_unbroken
+from opjoule.comparison.value_words import quantity_words
 from opjoule.comparison.winners import conclusions
 from opjoule.errors import OpJouleError
 from opjoule.opened.quantities import quantity_text
@@ -87,7 +91,9 @@ def cells(runs: Sequence[ConditionRun]) -> list[tuple[str, list[str]]]:
     means = [means_of(runs, name) for name in names_of(runs)]
     lines = [("runs with a result", [_count(runs, name) for name in names_of(runs)])]
     for quantity in compared_by(runs):
-        lines.append((quantity.label, [quantity_text(from_json(mean[quantity.key])) for mean in means]))
+        lines.append(
+            (quantity_words(quantity), [quantity_text(from_json(mean[quantity.key])) for mean in means])
+        )
     return lines
 
 
@@ -129,7 +135,7 @@ def print_comparison(directory: Path) -> None:
     shown.title_justify = "left"
     for title, values in rows:
         shown.add_row(title, *values)
-    console.print(shown)
+    print_unbroken(console, shown)
     axes = ", ".join(dict.fromkeys(axis for run in runs for axis in run.condition))
     for line in (
         *notes(runs),
@@ -141,10 +147,12 @@ def print_comparison(directory: Path) -> None:
 
 
 def _by_condition(runs: Sequence[ConditionRun]) -> tuple[list[str], list[tuple[str, list[str]]]]:
-    """Columns and rows of a table with one line per condition, with the headline alone."""
-    shown = compared_by(runs)[:1]
+    """Columns and rows of a table with one line per condition: the costs of the work and its time."""
+    tables = [run.run.quantities for run in runs if run.run][:1]
+    shown = [of for table in tables for of in (*costs(table), time_beside(table)) if of]
     rows = []
     for name in names_of(runs):
-        values = [quantity_text(from_json(means_of(runs, name)[quantity.key])) for quantity in shown]
+        results = [run.numbers for run in with_result([run for run in runs if run.name == name])]
+        values = [quantity_text(from_json(cell_mean(results, quantity))) for quantity in shown]
         rows.append((name, [_count(runs, name), *values]))
-    return ["with a result", shown[0].label if shown else ""], rows
+    return ["with a result", *map(quantity_words, shown)], rows

@@ -8,18 +8,21 @@ from rich.table import Table
 
 from opjoule.comparison.compared_run import SHORT, SIDE
 from opjoule.comparison.contrasts import LIMIT, TOO_SHORT_RUNS, Compared, Contrast
+from opjoule.comparison.costs import TWO_COSTS, costs_in
+from opjoule.comparison.ranking import rankings
 from opjoule.comparison.run_warnings import marks_of, print_above
-from opjoule.comparison.sentences import RATES, chance_words, follows_words, ratio_words, sentence
+from opjoule.comparison.sentences import RATES, chance_name, chance_number, sentence
+from opjoule.comparison.unbroken import print_unbroken
 from opjoule.comparison.value_words import quantity_words
 from opjoule.comparison.winners import conclusions
 from opjoule.errors import WORSE_EXIT, DataFault
-from opjoule.evaluation.quantities.definition import Definition
 from opjoule.files import csv_text
 from opjoule.opened.quantities import NONE, quantity_text
+from opjoule.opened.rounding import with_limits
 from opjoule.record.json_file import Schema, plain
 from opjoule.units import from_json
 
-SCHEMA: Final = Schema("comparison", 2)
+SCHEMA: Final = Schema("comparison", 3)
 
 
 def verdict(compared: Compared) -> tuple[str, int]:
@@ -52,10 +55,10 @@ def to_json(compared: Compared) -> dict[str, Any]:
             "runs": [str(run.place) for run in group.runs],
             "warnings": marks_of(group.runs),
         }
-        for quantity in compared.quantities
+        for quantity in compared.shown
         for group in compared.groups
-        if quantity.key in group.means
         for mean in [group.mean(quantity)]
+        if mean["value"] is not None
     ]
     contrasts = [
         {
@@ -65,8 +68,8 @@ def to_json(compared: Compared) -> dict[str, Any]:
             "b": contrast.b,
             "ratio": contrast.ratio.value if contrast.ratio else None,
             "ratio_limits": _ends(contrast),
-            "probability": contrast.probability,
-            "adjusted_probability": contrast.adjusted,
+            "p": contrast.probability,
+            "p_holm": contrast.adjusted,
             "differs": contrast.differs,
             "not_judged": contrast.cannot,
             "sentence": sentence(contrast, compared),
@@ -85,9 +88,28 @@ def to_json(compared: Compared) -> dict[str, Any]:
         "conclusions": conclusions([compared]),
         "groups": groups,
         "contrasts": contrasts,
+        "undecided": _undecided(compared),
         "notes": list(compared.notes),
         **last,
     }
+
+
+def _undecided(compared: Compared) -> list[dict[str, Any]]:
+    """The undecided groups, each with the group that it is compared with and the forecast of further repeats."""
+    if compared.question.by == (SIDE,) or compared.question.against:
+        return []
+    found = [ranking for quantity in compared.quantities for ranking in rankings(compared, quantity)]
+    return [
+        {
+            "metric": ranking.quantity.key,
+            **({"condition": dict(ranking.stratum)} if ranking.stratum else {}),
+            "name": of.contrast.a,
+            "against": of.contrast.b,
+            "more": of.more,
+        }
+        for ranking in found
+        for of in ranking.undecided
+    ]
 
 
 def _ends(contrast: Contrast) -> list[float | None] | None:
@@ -100,7 +122,7 @@ def _ends(contrast: Contrast) -> list[float | None] | None:
 def to_csv(compared: Compared) -> str:
     """The comparisons as CSV, one row each."""
     head = ["metric", *compared.axes, "a", "b", "a_value", "b_value", "unit"]
-    last = ["ratio", "ratio_low", "ratio_high", "probability", "adjusted_probability", "differs"]
+    last = ["ratio", "ratio_low", "ratio_high", "p", "p_holm", "differs"]
     rows = [
         [
             contrast.quantity.key,
@@ -119,43 +141,60 @@ def to_csv(compared: Compared) -> str:
 
 
 def print_compared(compared: Compared) -> None:
-    """Prints the warnings, the conclusions, each group's mean, every contrast, and the notes."""
+    """Prints the warnings, the conclusions, each group's means, the ratios, why some are not judged, and notes."""
     console = Console(highlight=False, markup=False)
     first = conclusions([compared])
     print_above(console, compared.warnings, first, simulated=compared.simulated)
     console.print()
     mark = " (SIMULATED)" if compared.simulated else ""
-    for quantity in compared.quantities:
-        console.print(_means(compared, quantity, mark))
-        console.print(_ratios(compared, quantity, mark))
+    print_unbroken(console, _means(compared, mark))
+    print_unbroken(console, _ratios(compared, mark))
     console.print()
-    judged = sum(contrast.adjusted is not None for contrast in compared.contrasts)
+    judged = compared.judged
     several = f" All {judged} contrasts are judged together by Holm's rule." if judged > 1 else ""
-    sentences = [sentence(contrast, compared) for contrast in compared.contrasts]
+    unjudged = [contrast for contrast in compared.contrasts if contrast.adjusted is None]
+    sentences = [sentence(contrast, compared) for contrast in unjudged]
     for line in (
         *(line for line in sentences if line not in first),
-        f"Intervals hold the true value in 95.45 % of cases. A difference counts where p < {LIMIT}.{several}",
+        f"Intervals hold the true value in 95.45 % of cases. A difference counts where {chance_name(judged)} < {LIMIT}."
+        f"{several}",
+        *([TWO_COSTS] if costs_in(compared.quantities) else []),
         *(f"note: {line}" for line in compared.notes),
     ):
         console.print(line, soft_wrap=True)
 
 
-def _means(compared: Compared, quantity: Definition, mark: str) -> Table:
+def _means(compared: Compared, mark: str) -> Table:
     by = "" if compared.question.by == (SIDE,) else ", ".join(compared.question.by)
-    shown = Table(*compared.axes, by, "mean (95 %)", "runs", box=None)
-    shown.title, shown.title_justify = f"{quantity_words(quantity)}{mark}", "left"
+    shown = Table(*compared.axes, by, *map(quantity_words, compared.shown), "runs", box=None)
+    shown.title, shown.title_justify = f"means, 95 %{mark}", "left"
     for group in compared.groups:
-        value = quantity_text(from_json(group.mean(quantity))) if quantity.key in group.means else NONE
-        shown.add_row(*group.stratum.values(), group.name, value, str(len(group.runs)))
+        means = [quantity_text(from_json(group.mean(of))) for of in compared.shown]
+        shown.add_row(*group.stratum.values(), group.name, *means, str(len(group.runs)))
     return shown
 
 
-def _ratios(compared: Compared, quantity: Definition, mark: str) -> Table:
-    shown = Table(*compared.axes, "contrast", "ratio", "95 %", "p among all", "follows", box=None)
-    shown.title, shown.title_justify = f"ratios{mark}", "left"
-    for contrast in compared.contrasts_of(quantity):
-        ratio, _, limits = ratio_words(contrast).partition(", 95 %: ")
-        named = [*contrast.stratum.values(), f"{contrast.a} / {contrast.b}"]
-        chance, follows = chance_words(contrast.adjusted), follows_words(contrast)
-        shown.add_row(*named, ratio or NONE, limits or NONE, chance, follows)
+def _ratios(compared: Compared, mark: str) -> Table:
+    """A row for each pair of groups, with the ratio by each quantity."""
+    chance = chance_name(compared.judged)
+    shown = Table(*compared.axes, "contrast", box=None)
+    shown.title, shown.title_justify = f"ratios, 95 %{mark}", "left"
+    for of in compared.quantities:
+        shown.add_column(quantity_words(of))
+        shown.add_column(chance)
+    by_pair: dict[tuple[str, ...], dict[str, Contrast]] = {}
+    for contrast in compared.contrasts:
+        pair = (*contrast.stratum.values(), f"{contrast.a} / {contrast.b}")
+        by_pair.setdefault(pair, {})[contrast.quantity.key] = contrast
+    for pair, contrasts in by_pair.items():
+        of_pair = [contrasts.get(of.key) for of in compared.quantities]
+        shown.add_row(*pair, *(words for contrast in of_pair for words in _ratio(contrast)))
     return shown
+
+
+def _ratio(contrast: Contrast | None) -> tuple[str, str]:
+    """Ratio with its interval, and p-value."""
+    if contrast is None:
+        return NONE, NONE
+    ratio = contrast.ratio
+    return with_limits(ratio.value, contrast.limits) if ratio else NONE, chance_number(contrast)

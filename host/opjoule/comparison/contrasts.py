@@ -2,7 +2,7 @@
 
 Runs with one value of the axis are repeats of one setting; each combination of the other axes of their index is a
 separate stratum. Errors common to both sides of a ratio cancel (energy/comparison.py). All comparisons of one question
-are judged together by Holm's rule.
+are judged together by Holm's rule. A question without quantities asks for both costs of the work (costs.py).
 """
 
 import itertools
@@ -13,8 +13,10 @@ from typing import Any, Final, Self
 
 from opjoule.comparison.cell_mean import RIG_NAME, cell_mean, comparison_side, sides_within_blocks
 from opjoule.comparison.compared_run import SHORT, SIDE, ComparedRun, check_comparable
+from opjoule.comparison.costs import costs, time_beside
 from opjoule.comparison.run_warnings import RunWarning, marks_of, warnings_of
 from opjoule.comparison.settings import RIG
+from opjoule.comparison.value_words import quantity_words, value_order
 from opjoule.energy.comparison import Side, holm, ratio, ratio_limits, same_probability
 from opjoule.errors import BadInput, DataFault
 from opjoule.evaluation.quantities.definition import Definition
@@ -35,7 +37,7 @@ class Question:
     by: tuple[str, ...]
     """Axes, or groups of settings; (SIDE,) for before and after."""
     metrics: tuple[str, ...] = ()
-    """Keys of quantities; empty for the headline of their study."""
+    """Keys of quantities; empty for both costs of the work (costs.py)."""
     against: str = ""
     """Reference value of the axis; empty for every pair."""
     although: frozenset[str] = frozenset()
@@ -75,6 +77,8 @@ class Contrast:
     """p-value adjusted by Holm's rule over all contrasts."""
     judged: int = 1
     """Number of contrasts that were judged together."""
+    left: int = 1
+    """Number of those that do not differ significantly; Holm's rule multiplies the smallest of their p-values by it."""
     cannot: str = ""
     """Reason why the contrast is not judged: TOO_SHORT_RUNS or SINGLE_RUNS; empty if it is."""
 
@@ -95,11 +99,20 @@ class Contrast:
             return None
         return ratio_limits(self.side_a, self.side_b, LIMIT / self.judged)
 
+    @property
+    def turned(self) -> Self:
+        """The same contrast with `b` as its first side."""
+        return replace(self, a=self.b, b=self.a, side_a=self.side_b, side_b=self.side_a)
+
+    @property
     def greater_first(self) -> Self:
         """The contrast with its greater side as `a`."""
-        if self.side_a.value >= self.side_b.value:
-            return self
-        return replace(self, a=self.b, b=self.a, side_a=self.side_b, side_b=self.side_a)
+        return self if self.side_a.value >= self.side_b.value else self.turned
+
+    @property
+    def differs_alone(self) -> bool:
+        """Whether the two differ significantly if judged alone, but not among all contrasts."""
+        return self.probability is not None and self.probability < LIMIT and not self.differs
 
     @property
     def differs(self) -> bool:
@@ -116,6 +129,9 @@ class Compared:
     groups: tuple[Group, ...]
     contrasts: tuple[Contrast, ...]
     quantities: tuple[Definition, ...]
+    """Quantities by which the groups are judged."""
+    beside: tuple[Definition, ...]
+    """Quantities that are shown beside them and not judged: the time of the work, if both costs are asked for."""
     notes: tuple[str, ...]
     """Notes for the reader, one line each."""
 
@@ -123,6 +139,16 @@ class Compared:
     def axes(self) -> list[str]:
         """Axes of the strata."""
         return list(self.groups[0].stratum)
+
+    @property
+    def shown(self) -> tuple[Definition, ...]:
+        """All quantities whose means are shown."""
+        return (*self.quantities, *self.beside)
+
+    @property
+    def judged(self) -> int:
+        """Number of its contrasts that are judged."""
+        return sum(contrast.adjusted is not None for contrast in self.contrasts)
 
     @property
     def warnings(self) -> list[RunWarning]:
@@ -171,10 +197,8 @@ def compare(
     ]
     if not contrasts:
         why = next((line for line in notes if "left out" in line), "no two groups of runs have it")
-        names = ", ".join(quantity.label or quantity.key for quantity in quantities)
+        names = ", ".join(map(quantity_words, quantities))
         raise DataFault(f"{names}: nothing to compare: {why}")
-    if not question.against and question.by != (SIDE,):
-        contrasts = [contrast.greater_first() for contrast in contrasts]
     energies = [contrast for contrast in contrasts if "_j" in contrast.quantity.key]
     if not all(contrast.side_a.shared and contrast.side_b.shared for contrast in energies):
         notes.append(
@@ -187,6 +211,7 @@ def compare(
         tuple(groups),
         tuple(judged(contrasts, question.tolerance)),
         tuple(quantities),
+        tuple(_beside(runs, question)),
         tuple(dict.fromkeys(notes)),
     )
 
@@ -244,13 +269,16 @@ def _groups(runs: Sequence[ComparedRun], question: Question, sides: Mapping[int,
         rank = min(run.rank for run in members)
         for part in parts:
             ranks[part] = min(rank, ranks.get(part, rank))
-    # In the campaign's order, else by name; before and after in that order.
-    ordered = sorted(
-        by_group.items(), key=lambda item: [(ranks[part], part != BEFORE, part) for part in item[0]]
-    )
+
+    def place(at: tuple[tuple[str, ...], str]) -> list[object]:
+        """In the campaign's order, else by name; before and after in that order."""
+        values, name = at
+        of_values = ranks[values], [value_order(value) for value in values]
+        return [*of_values, ranks[name], name != BEFORE, value_order(name)]
+
     groups = [
-        Group(dict(zip(apart, values, strict=True)), name, tuple(members))
-        for (values, name), members in ordered
+        Group(dict(zip(apart, at[0], strict=True)), at[1], tuple(by_group[at]))
+        for at in sorted(by_group, key=place)
     ]
     names = {group.name for group in groups}
     if len(names) < 2:
@@ -264,28 +292,39 @@ def _groups(runs: Sequence[ComparedRun], question: Question, sides: Mapping[int,
 
 
 def _pairs(groups: Sequence[Group], question: Question) -> list[tuple[Group, Group]]:
-    """Pairs (a, b) of groups of one stratum; `b` is the reference group."""
-    pairs = [(b, a) for a, b in itertools.combinations(groups, 2) if a.stratum == b.stratum]
-    if not question.against:
+    """Pairs (a, b) of groups of one stratum in the groups' order; if there is a reference group, `b` is that."""
+    pairs = [(a, b) for a, b in itertools.combinations(groups, 2) if a.stratum == b.stratum]
+    reference = BEFORE if question.by == (SIDE,) else question.against
+    if not reference:
         return pairs
-    return [
-        (a, b) if b.name == question.against else (b, a)
-        for a, b in pairs
-        if question.against in (a.name, b.name)
-    ]
+    return [(b, a) if a.name == reference else (a, b) for a, b in pairs if reference in (a.name, b.name)]
 
 
 def _quantities(runs: Sequence[ComparedRun], keys: Sequence[str]) -> list[Definition]:
     """Raises: BadInput: a key that a study of the runs does not have."""
     first = runs[0].quantities
+    if not keys:
+        headline, *in_all = costs(first)
+        return [headline, *(of for of in in_all if _is_known(runs, of))]
     quantities = []
-    for key in dict.fromkeys(keys) or [first.headline.key]:
-        quantity = first.get(key)
-        if quantity is None:
-            known = [quantity.key for quantity in first.shown("compared")]
+    for key in dict.fromkeys(keys):
+        named = first.get(key)
+        if named is None:
+            known = [of.key for of in first.shown("compared")]
             raise BadInput(f"--metric {key}: there is no such quantity; for example {', '.join(known[:4])}")
-        quantities.append(quantity)
+        quantities.append(named)
     return quantities
+
+
+def _beside(runs: Sequence[ComparedRun], question: Question) -> list[Definition]:
+    """The time of the work, if the question names no quantities and a run states it."""
+    time = None if question.metrics else time_beside(runs[0].quantities)
+    return [time] if time and _is_known(runs, time) else []
+
+
+def _is_known(runs: Sequence[ComparedRun], of: Definition) -> bool:
+    """Whether a run states the quantity."""
+    return cell_mean([run.numbers for run in runs], of)["value"] is not None
 
 
 def _mean(group: Group, quantity: Definition, notes: list[str]) -> Side | None:
@@ -295,7 +334,7 @@ def _mean(group: Group, quantity: Definition, notes: list[str]) -> Side | None:
         try:
             sides.append(comparison_side(run.numbers, quantity))
         except ValueError as fault:
-            lacking = f"no {quantity.label or quantity.key}: {fault}"
+            lacking = f"no {quantity_words(quantity)}: {fault}"
             notes.append(f"{run.place} ({group.name}) is left out: {lacking}")
     return Side.mean(sides) if sides else None
 
@@ -307,10 +346,14 @@ def judged(contrasts: Sequence[Contrast], tolerance: float = 0.0) -> list[Contra
         for contrast in contrasts
     ]
     together = holm([probability for probability in alone if probability is not None])
-    adjusted = iter(together)
+    adjusted, left = iter(together), sum(probability >= LIMIT for probability in together)
     return [
         replace(
-            contrast, probability=of, adjusted=None if of is None else next(adjusted), judged=len(together)
+            contrast,
+            probability=of,
+            adjusted=None if of is None else next(adjusted),
+            judged=len(together),
+            left=left,
         )
         for contrast, of in zip(contrasts, alone, strict=True)
     ]

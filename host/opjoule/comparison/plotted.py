@@ -8,6 +8,7 @@ from typing import Final
 from opjoule.comparison.cell_mean import cell_mean
 from opjoule.comparison.compared_run import ComparedRun, check_comparable
 from opjoule.comparison.run_warnings import summary_of
+from opjoule.comparison.value_words import value_order
 from opjoule.errors import BadInput
 from opjoule.evaluation.quantities.definition import Definition, Topic
 from opjoule.opened.quantities import by_kind, quantity
@@ -22,6 +23,8 @@ THROUGHPUT: Final = "throughput_per_s"
 TOTAL: Final = "marginal_energy_j"
 ACTIVITIES: Final = ("harness", "flush", "compaction", "checkpoint", "sync", "write_back", "tail")
 NOT_IDENTIFIABLE: Final = "not identifiable"
+SMALLEST_PART: Final = 1e-3
+"""Share of a cell's energy above idle up to which a part is small."""
 
 
 @dataclass(frozen=True)
@@ -54,38 +57,32 @@ class PlottedCell:
         return Unstated(1.0 / rate.value, "s", rate.reason)
 
     @cached_property
-    def parts(self) -> dict[str, float]:
-        """Energy above idle of each known part [J]; the remainder is `not identifiable`."""
-        total = self.number(TOTAL).value
-        if total is None:
-            return {}
-        joules = self._foreground()
-        for name in ACTIVITIES:
-            value = self._known_in_every_run(f"by_activity.{name}")
-            if value is not None:
-                joules[name.replace("_", "-")] = value
-        joules[NOT_IDENTIFIABLE] = total - sum(joules.values())
-        return {name: value for name, value in joules.items() if abs(value) > 1e-3 * abs(total)}
-
-    def _known_in_every_run(self, path: str) -> float | None:
-        """Mean of a part that every run states; None if any run withholds it."""
-        known = [of.value for of in self.numbers(path)]
-        return None if None in known else self.number(path).value
-
-    def _foreground(self) -> dict[str, float]:
-        """Parts by kind if every kind is known, otherwise all kinds as one if that is known."""
+    def kinds(self) -> dict[str, float]:
+        """Energy of each kind of operation [J]; empty if a run withholds that of any."""
         joules: dict[str, float] = {}
         for kind in sorted({kind for run in self.runs for kind in by_kind(run.numbers)}):
             energy_j = self._known_in_every_run(f"by_operation.{kind}.energy_per_operation_j")
             count = self._known_in_every_run(f"by_operation.{kind}.count")
             if energy_j is None or count is None:
-                joules.clear()
-                break
+                return {}
             joules[kind] = energy_j * count
-        if joules:
-            return joules
-        whole = self._known_in_every_run("by_activity.foreground")
-        return {} if whole is None else {"foreground": whole}
+        return joules
+
+    @cached_property
+    def foreground(self) -> float | None:
+        """Energy of all kinds of operations together [J]; None if it is not known."""
+        return sum(self.kinds.values()) if self.kinds else self._known_in_every_run("by_activity.foreground")
+
+    @cached_property
+    def activities(self) -> dict[str, float]:
+        """Energy of each known activity but the foreground [J]."""
+        known = {name: self._known_in_every_run(f"by_activity.{name}") for name in ACTIVITIES}
+        return {name.replace("_", "-"): value for name, value in known.items() if value is not None}
+
+    def _known_in_every_run(self, path: str) -> float | None:
+        """Mean of a part that every run states; None if any run withholds it."""
+        known = [of.value for of in self.numbers(path)]
+        return None if None in known else self.number(path).value
 
 
 @dataclass(frozen=True)
@@ -125,6 +122,35 @@ class Plotted:
         """Names of the groups, without duplicates, in order of the cells."""
         return list(dict.fromkeys(self.group_of(cell) for cell in self.cells))
 
+    @cached_property
+    def part_names(self) -> list[str]:
+        """Parts of the energy above idle in all stacked bars, the remainder excepted: the same for every cell.
+
+        A part is left out if it is small in every cell. Kinds of operations are one part if a cell has only their sum.
+        """
+        apart = all(cell.kinds for cell in self.cells if cell.foreground is not None)
+        kinds = sorted({kind for cell in self.cells for kind in cell.kinds}) if apart else ["foreground"]
+        names = [*kinds, *(name.replace("_", "-") for name in ACTIVITIES)]
+        return [name for name in names if any(self._is_seen(cell, name) for cell in self.cells)]
+
+    def _is_seen(self, cell: PlottedCell, name: str) -> bool:
+        total = cell.number(TOTAL).value
+        return total is not None and abs(_part(cell, name) or 0.0) > SMALLEST_PART * abs(total)
+
+    @cached_property
+    def stacks(self) -> list[dict[str, float]]:
+        """Energy above idle of each cell by part [J], in the order of `part_names`; the rest is `not identifiable`.
+
+        A part that a cell does not state is not in its stack. The stack of a cell without a total is empty.
+        """
+        stacks = []
+        for cell in self.cells:
+            total = cell.number(TOTAL).value
+            known = {name: part for name in self.part_names if (part := _part(cell, name)) is not None}
+            rest = {} if total is None else {NOT_IDENTIFIABLE: total - sum(known.values())}
+            stacks.append({**known, **rest} if rest else {})
+        return stacks
+
     def series_of(self, cell: PlottedCell) -> str:
         """The series that a cell belongs to."""
         return ", ".join(cell.values[axis] for axis in self.series_axes)
@@ -145,13 +171,20 @@ class Plotted:
         return next(matching, None)
 
 
+def _part(cell: PlottedCell, name: str) -> float | None:
+    """Energy of a kind of operation, of all kinds, or of an activity [J]; None if the cell does not state it."""
+    if name == "foreground":
+        return cell.foreground
+    return cell.kinds.get(name, cell.activities.get(name))
+
+
 def plotted(
     runs: Iterable[ComparedRun],
     left_out: Iterable[str] = (),
     words: Callable[[ComparedRun, str], str] = ComparedRun.words,
     axes: Sequence[str] = (),
 ) -> Plotted:
-    """Groups runs into cells by their settings, in the campaign's order, else by name.
+    """Groups runs into cells by their settings. The values of an axis have one order: the campaign's, else by name.
 
     Args:
         left_out: reasons why other records have no result, one line each.
@@ -170,11 +203,25 @@ def plotted(
     cells: dict[tuple[str, ...], list[ComparedRun]] = {}
     for run in of_workloads:
         cells.setdefault(tuple(words(run, axis) for axis in axes), []).append(run)
-    ordered = sorted(cells.items(), key=lambda item: (min(run.rank for run in item[1]), item[0]))
-    made = [PlottedCell(dict(zip(axes, values, strict=True)), cell_runs) for values, cell_runs in ordered]
+    made = [
+        PlottedCell(dict(zip(axes, values, strict=True)), cell_runs) for values, cell_runs in cells.items()
+    ]
+    of_campaign = [axis for run in of_workloads for axis in run.condition if axis in axes]
+    ranks = {axis: _ranks(made, axis) for axis in dict.fromkeys([*of_campaign, *axes])}
+    made.sort(key=lambda cell: [of_axis[cell.values[axis]] for axis, of_axis in ranks.items()])
     varying = [axis for axis in axes if len({cell.values[axis] for cell in made}) > 1] or ["db"]
     groups = varying[1:] or [axis for axis in ("storage", "device") if axis not in varying][:1]
     return Plotted(made, varying[:1], groups, without)
+
+
+def _ranks(cells: Sequence[PlottedCell], axis: str) -> dict[str, int]:
+    """Value of an axis -> its place among the axis's values."""
+    first: dict[str, int] = {}
+    for cell in cells:
+        value, rank = cell.values[axis], min(run.rank for run in cell.runs)
+        first[value] = min(rank, first.get(value, rank))
+    ordered = sorted(first, key=lambda value: (first[value], value_order(value)))
+    return {value: at for at, value in enumerate(ordered)}
 
 
 def check_drawable(layout: Plotted, although: Iterable[str] = ()) -> list[str]:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from opjoule.comparison.compared_run import SIDE
-from opjoule.comparison.contrasts import LIMIT, TOO_SHORT_RUNS, Compared, Contrast, Group
+from opjoule.comparison.contrasts import TOO_SHORT_RUNS, Compared, Contrast, Group
 from opjoule.comparison.value_words import NAMED, label, quantity_words, sentence_case, value_words
 from opjoule.opened.rounding import with_limits
 from opjoule.studies.definition import SYSTEM
@@ -12,12 +12,15 @@ from opjoule.studies.definition import SYSTEM
 RATES: Final = ("1/s", "B/s")
 """Units of quantities of which more is better."""
 NO_DIFFERENCE: Final = "no difference found"
+UNDECIDED: Final = "undecided"
 SINGLE: Final = "single run: no conclusion"
 SHORT: Final = "too short: no conclusion"
 
 
 def sentence(contrast: Contrast, compared: Compared) -> str:
-    """One contrast as a complete sentence."""
+    """One contrast as a complete sentence; its first side is the greater one unless there is a reference."""
+    if not (compared.question.against or compared.question.by == (SIDE,)):
+        contrast = contrast.greater_first
     place = place_words(contrast.stratum, compared)
     a, b = (side_words(name, contrast.stratum, compared) for name in (contrast.a, contrast.b))
     what = quantity_words(contrast.quantity)
@@ -43,12 +46,11 @@ def _no_difference(contrast: Contrast, compared: Compared, a: str, b: str, what:
     beyond = f" of more than {100 * tolerance:g} %" if tolerance else ""
     size = f" (ratio {ratio_words(contrast)})" if contrast.ratio else ""
     pair = "before and after the change" if compared.question.by == (SIDE,) else f"{a} and {b}"
-    text = f"no difference{beyond} in {what} was found between {pair}{size}."
-    if contrast.probability is None or contrast.probability >= LIMIT:
-        return text
+    if not contrast.differs_alone:
+        return f"no difference{beyond} in {what} was found between {pair}{size}."
     return (
-        f"{text} On its own the difference would be significant (p = {contrast.probability:.2g}); among all "
-        f"{contrast.judged} comparisons it is not (p = {contrast.adjusted:.2g})."
+        f"a difference{beyond} in {what} between {pair} is undecided{size}: alone it is significant "
+        f"(p = {contrast.probability:.2g}), among all {contrast.judged} it is not ({chance_words(contrast)})."
     )
 
 
@@ -78,11 +80,24 @@ def times_words(contrast: Contrast) -> str:
     return f"{value} times ({rest})"
 
 
-def chance_words(probability: float | None) -> str:
-    """A probability: "p < 0.0001", "p = 0.012"; a dash if the contrast is not judged."""
-    if probability is None:
+def chance_name(judged: int) -> str:
+    """Name of the p-value of one of some contrasts: it says so if the value is adjusted."""
+    return "p (Holm)" if judged > 1 else "p"
+
+
+def chance_number(contrast: Contrast) -> str:
+    """The p-value, which `chance_name` names: "< 0.0001", "0.012"; a dash if the contrast is not judged."""
+    if contrast.adjusted is None:
         return "\N{EM DASH}"
-    return "p < 0.0001" if probability < 1e-4 else f"p = {probability:.2g}"
+    return "< 0.0001" if contrast.adjusted < 1e-4 else f"{contrast.adjusted:.2g}"
+
+
+def chance_words(contrast: Contrast) -> str:
+    """The p-value with its name: "p (Holm) < 0.0001", "p = 0.012"; a dash if the contrast is not judged."""
+    number = chance_number(contrast)
+    if contrast.adjusted is None:
+        return number
+    return f"{chance_name(contrast.judged)} {'' if number.startswith('<') else '= '}{number}"
 
 
 def follows_words(contrast: Contrast, side: str = "") -> str:
@@ -90,7 +105,7 @@ def follows_words(contrast: Contrast, side: str = "") -> str:
     if contrast.adjusted is None:
         return SHORT if contrast.cannot == TOO_SHORT_RUNS else SINGLE
     if not contrast.differs:
-        return NO_DIFFERENCE
+        return UNDECIDED if contrast.differs_alone else NO_DIFFERENCE
     return f"{side or contrast.a} is {'more' if contrast.side_a.value > contrast.side_b.value else 'less'}"
 
 

@@ -1,5 +1,6 @@
 """Words for the compared values (media, databases, boards) and for quantities, as used in sentences."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
@@ -26,6 +27,8 @@ NOUNS: Final[Mapping[str, str]] = {
 """Nouns for the values of an axis."""
 NAMED: Final = ("db", SYSTEM, STORAGE, DEVICE)
 """Axes whose values are self-explanatory names."""
+CELLS_MAX: Final = 3
+"""Greatest number of cells named in a line."""
 _MEASURE_UNITS: Final = {"j": "J", "s": "s", "w": "W", "bytes": "B"}
 
 
@@ -52,9 +55,23 @@ def noun(axes: Sequence[str]) -> str:
     return NOUNS.get(axes[0], axes[0].replace("_", " ")) if len(axes) == 1 else "combination"
 
 
+def value_order(text: str) -> list[tuple[bool, int, str]]:
+    """Sort key of an axis's values if no campaign gives their order: numbers by size, letters in any case."""
+    parts = re.findall(r"\d+|\D+", text.casefold())
+    return [(not part.isdecimal(), int(part) if part.isdecimal() else 0, part) for part in parts]
+
+
+_WORDS: Final = {
+    "energy_per_operation_j": "energy in all per operation",
+    "energy_j": "energy in all",
+    "duration_s": "time",
+}
+"""Names of quantities that are shown beside energy above idle."""
+
+
 def quantity_words(of: Definition) -> str:
     """Name of a quantity as the object of a sentence; never its key."""
-    label = of.label or measure_words(of.key)
+    label = _WORDS.get(of.key) or of.label or measure_words(of.key)
     return f"energy {label[1:].strip()}" if label.startswith("…") else label
 
 

@@ -10,11 +10,12 @@ degrees of freedom).
 
 from __future__ import annotations
 
+import bisect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean, stdev
-from typing import Any
+from typing import Any, Final
 
 from opjoule.energy.repeats import repeat_standard_u, student_probability, student_t, student_t_of
 from opjoule.units import (
@@ -42,6 +43,8 @@ class Side:
     """Standard error of the mean, from the scatter of the repeats: a part of `standard_u`."""
     freedom: float = math.inf
     """Degrees of freedom of `spread_u`; infinite for one run, whose spread is unknown."""
+    count: int = 1
+    """Number of repeats, runs or blocks behind `spread_u`."""
     excess: float = 0.0
     """Excess kurtosis of all errors but the spread; used for the figure's own interval. The remaining error of a
     difference counts as normal."""
@@ -92,7 +95,17 @@ class Side:
         """The figure with the spread of its values added to their common errors."""
         spread_u = stdev(values) / math.sqrt(len(values))
         standard_u = math.hypot(self.standard_u, spread_u)
-        return replace(self, standard_u=standard_u, spread_u=spread_u, freedom=len(values) - 1.0)
+        count = len(values)
+        return replace(self, standard_u=standard_u, spread_u=spread_u, freedom=count - 1.0, count=count)
+
+    def with_more(self, more: int) -> Side:
+        """The figure as it would be with more repeats of the present spread and mean."""
+        count = self.count + more
+        spread_u = self.spread_u * math.sqrt(self.count / count)
+        common_u = math.sqrt(max(self.standard_u**2 - self.spread_u**2, 0.0))
+        freedom = self.freedom * (count - 1) / (self.count - 1) if self.repeated else self.freedom
+        standard_u = math.hypot(common_u, spread_u)
+        return replace(self, standard_u=standard_u, spread_u=spread_u, freedom=freedom, count=count)
 
     @property
     def own_u(self) -> float:
@@ -205,6 +218,36 @@ def same_probability(a: Side, b: Side) -> float | None:
     if standard_u == 0.0:
         return 0.0 if apart else 1.0
     return student_probability(abs(apart) / standard_u, freedom)
+
+
+POWER: Final = 0.8
+"""Probability with which the number of repeats that `more_to_differ` gives shows a difference."""
+MORE_MAX: Final = 1000
+"""Greatest number of further repeats that `more_to_differ` considers."""
+
+
+def more_to_differ(a: Side, b: Side, probability: float) -> int | None:
+    """Number of further repeats of both figures that show their difference with a p-value up to `probability`.
+
+    It is a forecast: means and spreads stay as they are now, and the p-value is then as small with the probability
+    `POWER`. A difference of d standard uncertainties needs d - t(power) >= t(probability), with Student's t for the
+    degrees of freedom of that many repeats.
+    Returns: None if more than `MORE_MAX` are needed, because errors that repeats do not lessen are too large.
+    Raises: ValueError: a single run, whose spread is unknown.
+    Source: NIST/SEMATECH e-Handbook of Statistical Methods, 7.2.2.2 (sample sizes required).
+    """
+    if not (a.repeated and b.repeated):
+        raise ValueError("the spread of a single run is not known")
+    apart = abs(difference(a, b).value)
+
+    def shows(more: int) -> bool:
+        standard_u, freedom = _difference_spread(a.with_more(more), b.with_more(more))
+        if standard_u == 0.0:
+            return apart > 0.0
+        beyond = apart / standard_u - student_t_of(2.0 * (1.0 - POWER), freedom)
+        return beyond > 0.0 and student_probability(beyond, freedom) <= probability
+
+    return bisect.bisect_left(range(MORE_MAX + 1), True, key=shows) if shows(MORE_MAX) else None
 
 
 def holm(probabilities: Sequence[float]) -> list[float]:

@@ -1,6 +1,6 @@
 """Grouped bars with points on a second axis, which show two quantities of every cell, as in study S1."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -139,14 +139,12 @@ def activity_bars(plotted: Plotted) -> Figure:
     lie = len(cells) > UPRIGHT_MAX or sum(map(len, named)) > LETTERS_MAX
     figure = canvas(max(STACK_HEIGHT_IN, 1.2 + ROW_IN * len(cells)) if lie else HEIGHT_IN)
     axes = figure.add_subplot()
-    names = [
-        *dict.fromkeys(name for cell in cells for name in cell.parts if name != NOT_IDENTIFIABLE),
-        NOT_IDENTIFIABLE,
-    ]
+    names = [*plotted.part_names, NOT_IDENTIFIABLE]
     totals = [cell.number(TOTAL) for cell in cells]
     factor, unit = scaled([of.value for of in totals if of.value is not None], "J")
-    for at, cell in enumerate(cells):
-        _stack(axes, at, cell, names, factor, lie=lie)
+    for at, (parts, total) in enumerate(zip(plotted.stacks, totals, strict=True)):
+        _stack(axes, at, names, parts, factor, lie=lie)
+        _total(axes, at, total, factor, lie=lie)
     words, limits, places = f"energy above idle [{unit}]", ends(totals, factor), (-0.6, len(cells) - 0.4)
     if lie:
         axes.set(yticks=range(len(cells)), yticklabels=named, ylim=places[::-1], xlim=limits, xlabel=words)
@@ -163,14 +161,17 @@ def activity_bars(plotted: Plotted) -> Figure:
     return legend(figure, handles, simulated=plotted.simulated, warnings=plotted.warnings)
 
 
-def _stack(axes: Axes, at: int, cell: PlottedCell, names: list[str], factor: float, *, lie: bool) -> None:
+def _stack(
+    axes: Axes, at: int, names: list[str], parts: Mapping[str, float], factor: float, *, lie: bool
+) -> None:
     """Draws one bar from its parts; `lie`: horizontally."""
     bar = axes.barh if lie else axes.bar
-    present = [name for name in names if name in cell.parts]
-    ends_j = stacked(cell.parts[name] * factor for name in present)
-    for name, (start, end) in zip(present, ends_j, strict=True):
+    for name, (start, end) in zip(parts, stacked(part * factor for part in parts.values()), strict=True):
         bar(at, end - start, 0.7, start, **_part_style(names, name))
-    total = cell.number(TOTAL)
+
+
+def _total(axes: Axes, at: int, total: Quantity, factor: float, *, lie: bool) -> None:
+    """Draws the interval of a bar's total, or a dash if there is none."""
     if total.value is None:
         place, way = ((0.0, at), ("left", "center")) if lie else ((at, 0.0), ("center", "bottom"))
         axes.annotate(NONE, place, ha=way[0], va=way[1], color=INK)

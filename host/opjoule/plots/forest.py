@@ -65,7 +65,7 @@ def _numbers(contrast: Contrast) -> str:
     if contrast.ratio is None:
         return NONE
     number = with_limits(contrast.ratio.value, contrast.limits)
-    return f"{number}, {follows_words(contrast) if contrast.adjusted is None else chance_words(contrast.adjusted)}"
+    return f"{number}, {follows_words(contrast) if contrast.adjusted is None else chance_words(contrast)}"
 
 
 def _ratio(axes: Axes, at: int, contrast: Contrast, scale: Scale) -> None:

@@ -10,8 +10,7 @@ from opjoule.cli.campaign.file import cell_options
 from opjoule.cli.measure.planning import make_plan
 from opjoule.errors import BadInput, RigFault
 from opjoule.measuring.plan import Plan
-from opjoule.record.json_file import plain
-from opjoule.record.run_record import RUN_SCHEMA
+from opjoule.record.run_record import RunRecord
 
 OWN_PER_S = {"leveldb": 14_000, "sqlite": 900}
 
@@ -29,10 +28,10 @@ class Bench:
 
     def __call__(self, plan, place):
         self.plans.append(plan)
-        place.mkdir(parents=True)
         summary = {"operations": 5 * OWN_PER_S[plan.study.engine], "duration_s": 5.0}
-        run = {"schema": plain(RUN_SCHEMA), "status": "complete", "simulated": True}
-        (place / "run.json").write_text(json.dumps({**run, "loader": {"run-1": summary}}))
+        record = RunRecord.create(place, {}, simulated=True)
+        record.update(loader={"run-1": summary})
+        record.finish("complete")
         return 0, place
 
 
@@ -79,9 +78,7 @@ def test_a_rate_that_the_user_sets_is_measured_as_it_is(tmp_path, bench):
 
 def test_a_condition_whose_rate_cannot_be_found_is_named(tmp_path, bench):
     plan = plan_of("leveldb")
-    (tmp_path / "rates/leveldb").mkdir(parents=True)
-    empty = {"schema": plain(RUN_SCHEMA), "status": "partial", "simulated": True}
-    (tmp_path / "rates/leveldb/run.json").write_text(json.dumps(empty))
+    RunRecord.create(tmp_path / "rates/leveldb", {}, simulated=True)
     with pytest.raises(RigFault, match="the rate of leveldb is not known"):
         at_equal_rate(tmp_path, [plan], bench)
 

@@ -11,7 +11,16 @@ from hypothesis import strategies as st
 from opjoule.calibration.fitting import calibrate
 from opjoule.energy.baseline import idle_power as energy_idle_power
 from opjoule.energy.cells import Cells
-from opjoule.energy.comparison import Side, correlation, differ, difference, ratio, ratio_limits
+from opjoule.energy.comparison import (
+    Side,
+    correlation,
+    differ,
+    difference,
+    more_to_differ,
+    ratio,
+    ratio_limits,
+    same_probability,
+)
 from opjoule.energy.repeats import repeat_standard_u, student_t, student_t_of
 from opjoule.energy.systematic import Integrals, systematic
 from opjoule.energy.window import Window, window_energy_j
@@ -242,3 +251,60 @@ def test_the_gain_of_one_sensor_cancels_in_a_difference_of_powers(figure):
     apart = difference(*sides)
     assert min(side.standard_u for side in sides) > 0.02
     assert apart.value == pytest.approx(-0.15, abs=1e-3) and apart.u < 0.01
+
+
+@pytest.mark.parametrize(
+    ("means", "spreads", "counts", "probability"),
+    [
+        ((1.0, 1.3), (0.1, 0.3), (5, 5), 0.0455),
+        ((1.0, 2.15), (0.05, 1.2), (5, 5), 0.0455 / 9),
+        ((1.0, 1.05), (0.1, 0.1), (3, 4), 0.0455 / 18),
+    ],
+)
+def test_the_forecast_number_of_repeats_shows_the_difference_in_eight_of_ten_trials(
+    means, spreads, counts, probability
+):
+    """Far fewer repeats show it less often, far more almost always."""
+    present = [
+        Side(
+            mean,
+            spread / math.sqrt(count),
+            "J",
+            spread_u=spread / math.sqrt(count),
+            freedom=count - 1.0,
+            count=count,
+        )
+        for mean, spread, count in zip(means, spreads, counts, strict=True)
+    ]
+    more = more_to_differ(*present, probability)
+    draw = np.random.default_rng(11)
+
+    def shown(added: int) -> float:
+        found = 0
+        for _ in range(400):
+            sides = [
+                Side.mean(
+                    [Side(float(value), 0.0, "J") for value in draw.normal(mean, spread, count + added)]
+                )
+                for mean, spread, count in zip(means, spreads, counts, strict=True)
+            ]
+            found += same_probability(*sides) <= probability
+        return found / 400
+
+    assert 0.73 < shown(more) < 0.9
+    assert shown(2 * more + counts[0]) > 0.95
+    assert shown(more // 2) < 0.7
+
+
+def test_repeats_cannot_decide_what_common_errors_leave_open():
+    a, b = (Side(value, 0.5, "J", spread_u=0.01, freedom=4.0, count=5) for value in (1.0, 1.2))
+    assert more_to_differ(a, b, 0.0455) is None
+    with pytest.raises(ValueError, match="single run"):
+        more_to_differ(Side(1.0, 0.1, "J"), b, 0.0455)
+
+
+def test_more_repeats_lessen_the_spread_alone():
+    runs = [Side(value, 0.3, "J") for value in (1.0, 1.2, 0.8, 1.0)]
+    now, later = Side.mean(runs), Side.mean(runs).with_more(12)
+    assert later.spread_u == pytest.approx(now.spread_u / 2) and later.own_u == pytest.approx(now.own_u)
+    assert (later.freedom, later.count, later.value) == (15.0, 16, now.value)

@@ -11,7 +11,6 @@ from opjoule.comparison.compared_run import SIDE
 from opjoule.comparison.contrasts import AFTER, BEFORE, Compared, Question, compare
 from opjoule.comparison.index import gather
 from opjoule.comparison.sentences import follows_words, sentence
-from opjoule.evaluation.quantities.definition import Definition
 from plotted_runs import ABOVE_IDLE, make_campaign
 
 
@@ -24,8 +23,8 @@ def sentences(compared: Compared) -> list[str]:
     return [sentence(contrast, compared) for contrast in compared.contrasts]
 
 
-def compared_by(folder: Path, *by: str, metric: str = "") -> Compared:
-    return compare(gather([str(folder)])[0], Question(by, (metric,) if metric else ()))
+def compared_by(folder: Path, *by: str, metric: str = ABOVE_IDLE) -> Compared:
+    return compare(gather([str(folder)])[0], Question(by, (metric,)))
 
 
 def test_a_difference_names_engine_media_factor_interval_and_quantity(folder: Path) -> None:
@@ -65,7 +64,7 @@ def test_several_axes_at_a_time_name_both(folder: Path) -> None:
 
 @pytest.mark.parametrize("by", ["db", "storage"])
 @pytest.mark.parametrize(
-    "metric", ["", "energy_j", "run_energy_j", "power_w", "latency_s.p99", "disk_written_bytes"]
+    "metric", [ABOVE_IDLE, "energy_j", "run_energy_j", "power_w", "latency_s.p99", "disk_written_bytes"]
 )
 def test_no_sentence_holds_a_key_or_words_of_the_trade(folder: Path, by: str, metric: str) -> None:
     for line in sentences(compared_by(folder, by, metric=metric)):
@@ -114,6 +113,30 @@ def test_below_zero_there_is_no_ratio(tmp_path: Path) -> None:
     )
 
 
-def test_the_headline_of_the_made_up_runs_is_what_is_asked_about(folder: Path) -> None:
-    [quantity] = compared_by(folder, "db").quantities
-    assert isinstance(quantity, Definition) and quantity.key == ABOVE_IDLE
+def test_both_costs_are_asked_about_and_the_time_is_shown_beside_them(folder: Path) -> None:
+    compared = compare(gather([str(folder)])[0], Question(("db",)))
+    assert [of.key for of in compared.quantities] == [ABOVE_IDLE, "energy_per_operation_j"]
+    assert [of.key for of in compared.beside] == ["throughput_per_s"]
+    assert compared.judged == 2 * 9, "time is not judged"
+    assert compared_by(folder, "db").beside == ()
+
+
+def test_what_differs_only_if_judged_alone_is_undecided(tmp_path: Path) -> None:
+    values = {
+        "sd": (1.0, 1.01, 1.02),
+        "emmc": (1.0, 1.04, 1.08),
+        "nvme": (1.05, 1.06, 1.07),
+        "disk": (1.04, 1.05),
+    }
+    for medium, energies_j in values.items():
+        for number, value in enumerate(energies_j):
+            made(tmp_path / f"{medium}{number}", value, storage=medium)
+    compared = compared_by(tmp_path, "storage")
+    [contrast] = [of for of in compared.contrasts if {of.a, of.b} == {"disk", "sd"}]
+    assert re.fullmatch(
+        r"A difference in energy above idle per operation between the disk and the SD card is undecided "
+        r"\(ratio 1\.0\d+, 95 %: .*\): alone it is significant \(p = 0\.0\d+\), among all 6 it is not "
+        r"\(p \(Holm\) = 0\.\d+\)\.",
+        sentence(contrast, compared),
+    )
+    assert follows_words(contrast) == "undecided"

@@ -15,7 +15,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from opjoule.cli import commands
 from opjoule.cli.commands import main
 from opjoule.comparison.contrasts import Question, compare
-from opjoule.comparison.index import gather
+from opjoule.comparison.index import ConditionRun, gather, write_index
 from opjoule.comparison.plotted import NOT_IDENTIFIABLE, plotted
 from opjoule.errors import BadInput
 from opjoule.plots import bars, figures
@@ -177,8 +177,7 @@ def test_the_plane_has_each_cell_at_its_energy_and_time(layout):
 
 
 def test_the_parts_of_a_stack_add_up_and_what_is_not_known_is_said(layout):
-    for cell in layout.cells:
-        stack = cell.parts
+    for cell, stack in zip(layout.cells, layout.stacks, strict=True):
         assert sum(stack.values()) == pytest.approx(cell.number("marginal_energy_j").value)
         if cell.values["db"] == "SQLite":
             assert set(stack) == {NOT_IDENTIFIABLE}
@@ -203,8 +202,11 @@ def test_a_result_that_withholds_its_kinds_has_them_as_one_part(tmp_path):
     withheld["by_operation"] = {"value": None, "u": None, "unit": "", "reason": "withheld"}
     withheld["by_activity"]["foreground"] = {"value": joules, "u": 0.1 * joules, "unit": "J"}
     put_result(tmp_path / "leveldb-sd-1", withheld)
-    parts = drawn_of(tmp_path).cell("LevelDB", "SD card").parts
-    assert parts["foreground"] == pytest.approx(joules) and not {"read", "update"} & set(parts)
+    layout = drawn_of(tmp_path)
+    parts = dict(zip(map(layout.name_of, layout.cells), layout.stacks, strict=True))
+    assert parts["LevelDB, SD card"]["foreground"] == pytest.approx(joules)
+    assert "foreground" in parts["RocksDB, SD card"], "the kinds are one part in every bar"
+    assert not {"read", "update"} & {name for stack in layout.stacks for name in stack}
 
 
 def test_a_part_that_one_run_refuses_is_not_drawn(tmp_path):
@@ -213,9 +215,11 @@ def test_a_part_that_one_run_refuses_is_not_drawn(tmp_path):
     refused = result("leveldb", "sd", 2)
     refused["by_activity"]["flush"] = {"value": None, "u": None, "unit": "J", "reason": "too few windows"}
     put_result(tmp_path / "leveldb-sd-2", refused)
-    cell = drawn_of(tmp_path).cell("LevelDB", "SD card")
-    assert "flush" not in cell.parts and "compaction" in cell.parts
-    assert sum(cell.parts.values()) == pytest.approx(cell.number("marginal_energy_j").value)
+    layout = drawn_of(tmp_path)
+    [at] = [at for at, cell in enumerate(layout.cells) if layout.name_of(cell) == "LevelDB, SD card"]
+    stack = layout.stacks[at]
+    assert "flush" not in stack and "compaction" in stack
+    assert sum(stack.values()) == pytest.approx(layout.cells[at].number("marginal_energy_j").value)
 
 
 def test_runs_of_the_same_settings_are_one_bar_with_their_mean_and_spread(tmp_path):
@@ -369,12 +373,12 @@ def test_ratios_are_drawn_in_the_format_of_the_files_name(folder, tmp_path, kind
     assert target.read_bytes().startswith(BEGINS[kind])
     if kind == "svg":
         text = target.read_text()
-        assert "SIMULATED" in text and "SQLite / LevelDB" in text and "ratio of power" in text
+        assert "SIMULATED" in text and "LevelDB / SQLite" in text and "ratio of power" in text
 
 
 def test_the_forest_has_the_ratios_of_the_comparison_and_cuts_no_label(folder):
     runs, _ = gather([str(folder)])
-    compared = compare(runs, Question(("db",), although=frozenset(["storage"])))
+    compared = compare(runs, Question(("db",), (ABOVE_IDLE,), although=frozenset(["storage"])))
     made = drawn(partial(forest, compared))
     canvas = FigureCanvasAgg(made)
     canvas.draw()
@@ -415,3 +419,70 @@ def test_a_papers_figure_is_drawn_from_the_media_that_stand_for_its_own_alone(fo
         "02-figure-2-energy-power.svg",
         "03-figure-3-energy-power.svg",
     ]
+
+
+def test_stacked_bars_have_the_same_parts_in_one_order_and_colour(layout):
+    """SQLite's bar has one part, and does not shift the others' colours; a page names all parts of each."""
+    drawn_colours: dict[float, list[tuple]] = {}
+    made = figure("energy-by-activity", layout)
+    for patch in made.axes[0].patches:  # the bars are horizontal
+        drawn_colours.setdefault(patch.get_y(), []).append(patch.get_facecolor())
+    assert [len(colours) for colours in drawn_colours.values()] == [len(stack) for stack in layout.stacks]
+    named = [text.get_text() for text in made.legends[0].get_texts()]
+    assert named == [*layout.part_names, NOT_IDENTIFIABLE]
+    order = [handle.get_facecolor() for handle in made.legends[0].get_patches()]
+    for colours in drawn_colours.values():
+        places = [order.index(colour) for colour in colours]
+        assert places == sorted(places)
+    assert all(list(stack) == [name for name in named if name in stack] for stack in layout.stacks)
+
+
+def test_a_small_part_is_drawn_where_it_is_not_small_in_another_bar(tmp_path):
+    make_runs(tmp_path)
+    small = result("leveldb", "sd", 1)
+    small["by_activity"]["flush"]["value"] *= 1e-4
+    put_result(tmp_path / "leveldb-sd-1", small)
+    layout = drawn_of(tmp_path)
+    assert "flush" in layout.part_names
+    assert sum("flush" in stack for stack in layout.stacks) == 6
+
+
+def test_values_have_one_order_in_groups_and_cells_also_with_a_missing_cell(tmp_path):
+    """The first database lacks the first medium: rows of a page and groups of bars agree all the same."""
+    order = [(db, medium) for db in ("sqlite", "leveldb") for medium in ("ssd-usb3", "sd")][1:]
+    runs = []
+    for rank, (db, medium) in enumerate(order):
+        make_record(tmp_path / f"{rank}", db=db, storage=medium)
+        put_result(tmp_path / f"{rank}", result(db, medium))
+        runs.append(ConditionRun(1, {"db": db, "storage": medium}, f"{rank}", rank=rank))
+    write_index(tmp_path, runs, simulated=True)
+    layout = drawn_of(tmp_path)
+    assert layout.series == ["SQLite", "LevelDB"] and layout.groups == ["SD card", "SSD on USB 3"]
+    of_leveldb = [cell.values["storage"] for cell in layout.cells if cell.values["db"] == "LevelDB"]
+    assert of_leveldb == layout.groups
+
+
+def test_values_without_a_campaign_are_in_the_order_of_comparisons(tmp_path):
+    """Numbers by size, letters without regard to case: eMMC before the SD card, 4 before 16."""
+    for threads in (16, 4):
+        for medium in ("sd", "emmc"):
+            place = tmp_path / f"{medium}-{threads}"
+            make_record(place, storage=medium, threads=threads)
+            put_result(place, result("leveldb", "sd"))
+    layout = drawn_of(tmp_path)
+    assert layout.series == ["eMMC", "SD card"] and layout.groups == ["4", "16"]
+    compared = compare(gather([str(tmp_path)])[0], Question(("threads", "storage")))
+    assert [group.name for group in compared.groups] == ["4 emmc", "4 sd", "16 emmc", "16 sd"]
+
+
+def test_every_panel_of_ratios_has_the_same_rows(folder):
+    """Also where the pair's greater side is another one by the second quantity."""
+    runs, _ = gather([str(folder)])
+    question = Question(("db",), (ABOVE_IDLE, "throughput_per_s"), although=frozenset(["storage"]))
+    above, below = drawn(partial(forest, compare(runs, question))).axes
+    rows = [[text.get_text() for text in axes.get_yticklabels()] for axes in (above, below)]
+    assert rows[0] == rows[1] == ["LevelDB / RocksDB", "LevelDB / SQLite", "RocksDB / SQLite"]
+    marks = [
+        [line.get_xdata()[0] for line in axes.lines if line.get_marker() == "o"] for axes in (above, below)
+    ]
+    assert all(ratio < 1.0 for ratio in marks[0]) and all(ratio > 1.0 for ratio in marks[1])

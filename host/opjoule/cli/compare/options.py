@@ -50,7 +50,10 @@ class CompareOptions(Options):
         "only one). Values of a campaign's other axes are not mixed",
     )
     metric: str | None = option(
-        str, "KEY,...", "quantities of result.json (default: the headline, marginal_energy_per_operation_j)"
+        str,
+        "KEY,...",
+        "quantities of result.json (default: energy above idle and energy in all, for a workload "
+        "marginal_energy_per_operation_j,energy_per_operation_j)",
     )
     against: str | None = option(str, "VALUE", "compare every value only with this one (default: every pair)")
     before: tuple[str, ...] = several(str, "RUN", "runs before a change; the output ends with a verdict")

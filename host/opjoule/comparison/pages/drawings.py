@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from opjoule.comparison.contrasts import Compared, Contrast
 from opjoule.comparison.pages.drift import Drift, drift_of
 from opjoule.comparison.plotted import ENERGY, NOT_IDENTIFIABLE, TOTAL, Plotted
-from opjoule.comparison.sentences import chance_words, follows_words, pair_labels
-from opjoule.comparison.value_words import NAMED, noun
+from opjoule.comparison.sentences import chance_name, chance_number, follows_words, pair_labels
+from opjoule.comparison.value_words import NAMED, noun, quantity_words
 from opjoule.drawing.markup import Child, Element, element, row, table
 from opjoule.drawing.scales import Scale
 from opjoule.drawing.scatter import Point, scatter, shape_mark
@@ -41,8 +41,9 @@ def forest(answer: Compared, of: Definition) -> Element:
     contrasts = answer.contrasts_of(of)
     axis = ratio_scale(contrasts)
     mark = ", SIMULATED" if answer.simulated else ""
-    caption = f"{of.label or of.key}: ratios by {noun(answer.question.by)}{mark}"
-    head: list[Child] = ["comparison", axis_head(axis, "ratio"), "ratio (95.45 %)", "p among all", "follows"]
+    caption = f"{quantity_words(of)}: ratios by {noun(answer.question.by)}{mark}"
+    chance = chance_name(max(contrast.judged for contrast in contrasts))
+    head: list[Child] = ["comparison", axis_head(axis, "ratio"), "ratio (95.45 %)", chance, "follows"]
     return table(
         head, [_ratio_row(contrast, answer, axis) for contrast in contrasts], caption, class_="strips"
     )
@@ -52,11 +53,11 @@ def _ratio_row(contrast: Contrast, answer: Compared, axis: Scale) -> Element:
     name, ratio = pair_name(contrast, answer), contrast.ratio
     follows = _follows(contrast, answer)
     if ratio is None:
-        return row(name, NONE, NONE, _probability(contrast), follows)
+        return row(name, NONE, NONE, _chance(contrast), follows)
     limits, single = (contrast.limits, contrast.limits_together), contrast.adjusted is None
     strip = ratio_strip(axis, ratio.value, *limits, differs=contrast.differs, single=single)
     number = element("span", with_limits(ratio.value, contrast.limits), class_="figure")
-    return row(name, strip, number, _probability(contrast), follows)
+    return row(name, strip, number, _chance(contrast), follows)
 
 
 def pair_name(contrast: Contrast, answer: Compared) -> str:
@@ -65,9 +66,8 @@ def pair_name(contrast: Contrast, answer: Compared) -> str:
     return f"{where + ': ' if where else ''}{a} / {b}"
 
 
-def _probability(contrast: Contrast) -> str:
-    words = chance_words(contrast.adjusted).removeprefix("p ").removeprefix("= ")
-    return words.replace(" ", "\N{NO-BREAK SPACE}")
+def _chance(contrast: Contrast) -> str:
+    return chance_number(contrast).replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def _follows(contrast: Contrast, answer: Compared) -> Element:
@@ -92,7 +92,7 @@ def bars(cells: Plotted, of: Definition) -> Element:
         body.append(row(cells.name_of(cell), strip, text, str(len(points))))
     mark = ", SIMULATED" if cells.simulated else ""
     head: list[Child] = ["cell", axis_head(axis, unit, unit_scale), "mean (95 %)", "runs"]
-    caption = f"{of.label or of.key}: bars with interval, a point for each run{mark}"
+    caption = f"{quantity_words(of)}: bars with interval, a point for each run{mark}"
     made = table(head, body, caption, class_="strips")
     return element("div", legend(cells.series), made) if len(cells.series) > 1 else made
 
@@ -151,22 +151,27 @@ def _equal_products(x: Scale, y: Scale) -> Iterator[str]:
 
 def stacks(cells: Plotted) -> list[Element]:
     """Joules above idle of each cell, by kind of operation and by activity; empty if no cell has them."""
-    if not any(cell.parts for cell in cells.cells):
+    if not any(cells.stacks):
         return []
-    names = [*dict.fromkeys(name for cell in cells.cells for name in cell.parts if name != NOT_IDENTIFIABLE)]
+    names = cells.part_names
     totals = [cell.number(TOTAL) for cell in cells.cells]
-    sums = [sum(max(part, 0.0) for part in cell.parts.values()) for cell in cells.cells]
-    below = [sum(min(part, 0.0) for part in cell.parts.values()) for cell in cells.cells]
+    sums = [sum(max(part, 0.0) for part in of_cell.values()) for of_cell in cells.stacks]
+    below = [sum(min(part, 0.0) for part in of_cell.values()) for of_cell in cells.stacks]
     axis = bar_axis([(value, 0.0) for value in (*sums, *below)])
     scale, unit = scaled(sums, "J")
     body = []
-    for cell, total in zip(cells.cells, totals, strict=True):
-        ordered = sorted(cell.parts.items(), key=lambda part: [*names, NOT_IDENTIFIABLE].index(part[0]))
-        parts = [(part, None if name == NOT_IDENTIFIABLE else names.index(name)) for name, part in ordered]
-        shares = [f"{name} {percent(part / total.value) if total.value else NONE}" for name, part in ordered]
+    for cell, total, of_cell in zip(cells.cells, totals, cells.stacks, strict=True):
+        strip = [
+            (part, None if name == NOT_IDENTIFIABLE else names.index(name)) for name, part in of_cell.items()
+        ]
+        shares = [
+            f"{name} {percent(of_cell[name] / total.value) if total.value and name in of_cell else NONE}"
+            for name in (*names, NOT_IDENTIFIABLE)
+        ]
         text = element("span", quantity_text(total), class_="figure")
-        words = element("span", ", ".join(shares) or NONE)
-        body.append(row(cells.name_of(cell), stack_strip(axis, parts), text, words))
+        body.append(
+            row(cells.name_of(cell), stack_strip(axis, strip), text, element("span", ", ".join(shares)))
+        )
     untold = element("li", swatch("untold"), f" {NOT_IDENTIFIABLE}")
     mark = ", SIMULATED" if cells.simulated else ""
     head: list[Child] = ["cell", axis_head(axis, unit, scale), "above idle", "parts"]

@@ -11,13 +11,14 @@ from opjoule.comparison.compared_run import SIDE, ComparedRun
 from opjoule.comparison.comparison import Answers, answers_of, notes
 from opjoule.comparison.conclusion import verdict
 from opjoule.comparison.contrasts import Compared
+from opjoule.comparison.costs import TWO_COSTS, costs_in
 from opjoule.comparison.index import ConditionRun, read_index, with_result
 from opjoule.comparison.methods import methods
 from opjoule.comparison.pages.drawings import bars, course, forest, plane, stacks
 from opjoule.comparison.plotted import Plotted, PlottedCell
 from opjoule.comparison.run_warnings import marks_of
 from opjoule.comparison.sentences import label_of, sentence, stratum_labels
-from opjoule.comparison.value_words import label, noun, quantity_words
+from opjoule.comparison.value_words import label, listed, noun, quantity_words
 from opjoule.drawing.markup import Element, element, row, table
 from opjoule.files import write_whole
 from opjoule.opened.answer import SIMULATED
@@ -36,8 +37,8 @@ def comparison_page(compared: Compared, left_out: Sequence[str], target: Path, c
     """Page of one comparison, to be written to `target`; `left_out`: reasons for records that are left out."""
     is_change = compared.question.by == (SIDE,)
     by = "before and after" if is_change else "by " + ", ".join(compared.question.by)
-    what = ", ".join(quantity.label or quantity.key for quantity in compared.quantities)
-    has_verdict = is_change and any(contrast.adjusted is not None for contrast in compared.contrasts)
+    what = listed([quantity_words(of) for of in compared.quantities])
+    has_verdict = is_change and compared.judged > 0
     troubles = [*compared.notes, *(f"left out: {reason}" for reason in left_out)]
     return _rendered(
         f"{what[:1].upper()}{what[1:]} {by}",
@@ -151,25 +152,27 @@ def _about_comparison(compared: Compared) -> str:
 
 
 def _ratios(answers: Sequence[Compared]) -> list[Element]:
-    judged = sum(contrast.adjusted is not None for answer in answers for contrast in answer.contrasts)
-    parts: list[Element] = [element("p", _HOW_TO_READ.format(judged=judged), class_="reason")]
+    judged = sum(answer.judged for answer in answers)
+    both = any(costs_in(answer.quantities) for answer in answers)
+    lines = [*([TWO_COSTS] if both else []), _HOW_TO_READ.format(judged=judged)]
+    parts = [element("p", line, class_="reason") for line in lines]
     for answer in answers:
         for of in answer.quantities:
-            words = f"{of.label or of.key} by {noun(answer.question.by)}"
+            words = f"{quantity_words(of)} by {noun(answer.question.by)}"
             parts.append(_folded(forest(answer, of), len(answer.contrasts_of(of)), words))
         if (count := len(answer.contrasts)) > 1:
-            lines = [element("li", sentence(contrast, answer)) for contrast in answer.contrasts]
+            items = [element("li", sentence(contrast, answer)) for contrast in answer.contrasts]
             words = f"the {count} comparisons by {noun(answer.question.by)} in words"
-            parts.append(element("details", element("summary", words), element("ul", *lines)))
+            parts.append(element("details", element("summary", words), element("ul", *items)))
     return parts
 
 
 _HOW_TO_READ: Final = (
     "Each ratio is the first of the pair over the second. The thick bar is the 95.45 % interval of this ratio; the "
     "thin bar is the simultaneous interval for all {judged} ratios (Bonferroni). A full mark: the two differ, by "
-    "Holm's test over all pairs. A hollow mark: no difference was found. A grey mark: single runs, or runs "
-    "that are too short, allow no conclusion. The intervals leave out what both sides share, such as the gain of one "
-    "sensor. An arrow: the interval continues."
+    "Holm's test over all pairs, whose p-value is p (Holm). A hollow mark: no difference was found. A grey mark: "
+    "single runs, or runs that are too short, allow no conclusion. The intervals leave out what both sides share, "
+    "such as the gain of one sensor. An arrow: the interval continues."
 )
 
 
@@ -177,7 +180,7 @@ def _of_cells(answers: Answers, cells: Plotted, folder: Path, mark: str) -> list
     table = all_cells(cells, folder)
     if answers.refused:
         return [section("cells", f"Every cell{mark}", table)]
-    compared = {quantity.key: quantity for answer in answers.compared for quantity in answer.quantities}
+    compared = {quantity.key: quantity for answer in answers.compared for quantity in answer.shown}
     quantities = list(compared.values()) or [cells.runs[0].quantities.headline]
     drawings = (
         ("cells", "Every cell", [*(bars(cells, quantity) for quantity in quantities), table]),
@@ -213,9 +216,7 @@ def _as_cells(compared: Compared) -> Plotted:
 
 def all_cells(cells: Plotted, folder: Path) -> Element:
     """Each cell with the mean of every quantity that its study compares, and links to its runs."""
-    by_key = {
-        definition.key: definition for run in cells.runs for definition in run.quantities.shown("compared")
-    }
+    by_key = {definition.key: definition for run in cells.runs for definition in run.compared}
     # A quantity without a value in any cell has no column.
     shown = [
         of for of in by_key.values() if any(cell.number(of.key).value is not None for cell in cells.cells)

@@ -7,11 +7,11 @@ from statistics import fmean
 from typing import Final
 
 from rich.console import Console
-from rich.measure import Measurement
 from rich.table import Table
 
 from opjoule.comparison.run_warnings import print_above, warnings_of
 from opjoule.comparison.study.rows import ENERGIES, PhaseRow, Place, StudyTable, read_studies
+from opjoule.comparison.unbroken import print_unbroken
 from opjoule.comparison.value_words import measure_unit, measure_words
 from opjoule.energy.comparison import Side, differ
 from opjoule.files import csv_text, write_whole
@@ -140,7 +140,6 @@ def as_csv(study: StudyTable) -> str:
 
 ONE_RUN = "[1 run]"
 """Mark of a value from single runs."""
-_WIDEST = 1000
 
 
 def conclude_studies(folder: Path, *, json: bool = False) -> list[str]:
@@ -149,7 +148,7 @@ def conclude_studies(folder: Path, *, json: bool = False) -> list[str]:
     With `json`, stdout is reserved for JSON and the output goes to stderr.
     """
     console = Console(highlight=False, markup=False, stderr=json)
-    faults, usual = [], console.width
+    faults = []
     for study in read_studies(sorted(path for path in folder.iterdir() if path.is_dir())):
         write_whole(folder / TABLE, as_csv(study).encode())
         write_whole(folder / BEST_TABLE, best_csv(study).encode())
@@ -157,11 +156,7 @@ def conclude_studies(folder: Path, *, json: bool = False) -> list[str]:
         for table in best_tables(study):
             console.print(table.title, style="italic", soft_wrap=True)
             table.title = None
-            # Names and values are not broken; a narrower terminal wraps such lines.
-            wanted = Measurement.get(console, console.options.update(width=_WIDEST), table).maximum
-            console.width = max(wanted, usual)
-            console.print(table)
-            console.width = usual
+            print_unbroken(console, table)
         lines = [*how_sure(study), *too_short(study), *not_supported(study)]
         lines += [f"FAULT: {fault}" for fault in study.faults]
         systems = {row.system for row in study.rows if row.answer is not None}
