@@ -82,7 +82,7 @@ def test_the_warm_up_decides_the_rate_of_the_runs_and_is_itself_as_fast_as_it_go
     study, board = plan_of("--rate", "25%").study, BoardOfPaths(tmp_path)
     with study.repeats(board, tmp_path) as steps:
         warm_up = next(step for step in steps if step.name == "warm-up").runs.command
-    assert "target=0" in warm_up and "maxexecutiontime=5" in warm_up
+    assert "target=0" in warm_up and "maxexecutiontime=10" in warm_up
     after = study.after({"warm-up-1": {"throughput_per_s": 13_970.0}})
     assert "target=3500" in run_command(after, tmp_path)
     assert plan_of("--rate", "full").study.after({"warm-up-1": {"throughput_per_s": 9.0}}).rate is None

@@ -21,9 +21,8 @@ from opjoule.cli.measure.options import (
     StudyWorkloadOptions,
     YcsbOptions,
 )
-from opjoule.cli.measure.planning import equal_unless_set
 from opjoule.errors import BadInput, suggestion
-from opjoule.studies.ycsb.study import EQUAL
+from opjoule.studies.ycsb.properties import EQUAL
 from opjoule.toml_file import (
     axis_values,
     check_keys,
@@ -88,9 +87,7 @@ def cell_options(words: Sequence[str], condition: Mapping[str, str]) -> YcsbOpti
 
     parser.error = error  # type: ignore[method-assign]
     options = YcsbOptions.parsed(parser, words)
-    return replace(
-        options, rate=equal_unless_set(options)
-    )  # parts of the cells' own rates are not comparable
+    return replace(options, rate=options.rate or EQUAL)  # parts of the cells' own rates are not comparable
 
 
 @dataclass(frozen=True)

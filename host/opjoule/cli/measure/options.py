@@ -256,10 +256,10 @@ class WorkloadOptions(Options):
         str,
         "RATE",
         "operations per second of the runs: full, as fast as the engine goes; P%%, a part of the rate that a warm-up "
-        "of 5 s reaches; or a number (default: 50%%, at which most engines and media keep up)",
+        "of 10 s reaches; or a number (default: 50%%, at which most engines and media keep up)",
     )
     reads: bool | None = switch(
-        "before the first repeat, run the workload's reads on their own for 8 s: it tells what a write costs all told "
+        "before the first repeat, run the workload's reads on their own for 6 s: it tells what a write costs all told "
         "(default: on if the workload reads and writes)"
     )
     no_harness: bool = flag("do not measure the loader's own cost")

@@ -36,6 +36,7 @@ from opjoule.studies.command.study import CommandStudy, JobStudy
 from opjoule.studies.folder import find_study
 from opjoule.studies.interface import Study
 from opjoule.studies.ycsb.properties import (
+    EQUAL,
     FASTEST_PER_S,
     GO_ON,
     INSERT,
@@ -48,7 +49,7 @@ from opjoule.studies.ycsb.properties import (
     parse_properties,
     workload_properties,
 )
-from opjoule.studies.ycsb.study import EQUAL, HARNESS_S, READS, READS_S, WARM_UP, WARM_UP_S, YcsbStudy
+from opjoule.studies.ycsb.study import HARNESS_S, READS, READS_S, WARM_UP, WARM_UP_S, YcsbStudy
 from opjoule.units import counted
 
 USUAL_RATE: Final = 0.5
@@ -68,19 +69,12 @@ def make_plans(options: PlanningOptions) -> list[Plan]:
     media = several("--storage", options.storage)
     if len(media) < 2:
         return [make_plan(options)]
-    if isinstance(options, YcsbOptions) and options.rate is None:
-        options = replace(options, rate=equal_unless_set(options))
+    if isinstance(options, YcsbOptions):
+        options = replace(options, rate=options.rate or EQUAL)
     return [
         in_condition(make_plan(replace(options, storage=medium)), {"storage": medium}, rank)
         for rank, medium in enumerate(media)
     ]
-
-
-def equal_unless_set(options: YcsbOptions) -> str | None:
-    """Rate of one of several conditions that are compared: that of all of them, unless the property target sets one."""
-    workload = find_workload(options.workload, ROOT / "ycsb-workloads")
-    stated = {**file_properties(workload), **parse_properties(options.properties)}
-    return options.rate or (None if "target" in stated else EQUAL)
 
 
 def make_plan(options: PlanningOptions) -> Plan:
@@ -200,16 +194,17 @@ def _rate(options: YcsbOptions, workload: Path) -> tuple[float | str | None, lis
     Raises: BadInput: a malformed rate, or one that the property target contradicts.
     """
     stated = "target" in {**file_properties(workload), **parse_properties(options.properties)}
+    unranged = stated or options.generator != "loader"
     if options.rate is None:
-        return (None if stated or options.generator != "loader" else USUAL_RATE), []
+        return (None if unranged else USUAL_RATE), []
+    if options.rate == EQUAL:
+        return (None if unranged else EQUAL), []
     if stated:
         raise BadInput(
             f"--rate {options.rate}: the property target sets a rate already; leave one of them out"
         )
     if options.rate == "full":
         return None, []
-    if options.rate == EQUAL:
-        return (EQUAL if options.generator == "loader" else None), []
     number, percent, rest = options.rate.partition("%")
     try:
         value = float(number)

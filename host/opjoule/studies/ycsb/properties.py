@@ -28,6 +28,8 @@ DEFAULT_OPERATIONS = 100_000
 FASTEST_PER_S = 1_000_000
 """Operations per second that no engine exceeds; --seconds computes the operation count from it."""
 DISTRIBUTIONS = ("zipfian", "latest", "uniform", "truezipfian", "hotspot", "exponential", "sequential")
+EQUAL: Final = "equal"
+"""Rate of all conditions of a campaign: half of what the slowest of them reaches."""
 LOAD: Final = "load"
 """Each repeat loads its database."""
 COPY: Final = "copy"

@@ -18,6 +18,7 @@ from opjoule.record.phases import Role
 from opjoule.studies.interface import Step, Study, Workload, around
 from opjoule.studies.ycsb.properties import (
     COPY,
+    EQUAL,
     GO_ON,
     INSERT,
     LOAD,
@@ -32,15 +33,13 @@ from opjoule.studies.ycsb.properties import (
 )
 from opjoule.units import counted
 
-EQUAL: Final = "equal"
-"""Rate of all conditions of a campaign: half of what the slowest of them reaches."""
 HARNESS_S = 2.0
 HARNESS_LIMIT_S: Final = 3
 READS: Final = "reads"
-READS_S: Final = 8
+READS_S: Final = 6
 """Length of the reads on their own [s]."""
 WARM_UP: Final = "warm-up"
-WARM_UP_S: Final = 5
+WARM_UP_S: Final = 10
 """Length of the warm-up [s]: several times what an engine keeps in memory before it writes and merges files."""
 _HARNESS_OPERATIONS = 2_000_000
 _FILES = {"--op-log": "oplog", "--events": "events.jsonl"}
