@@ -1,4 +1,4 @@
-"""One rate of operations for all conditions of a campaign: a part of what the slowest of them reaches.
+"""One rate of operations for all conditions of a campaign that do the same work: a part of what the slowest reaches.
 
 Engines that run as fast as they can are compared at different rates, and some of them while their medium holds them up.
 """
@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from opjoule.errors import BadInput, RigFault
 from opjoule.measuring.plan import Plan
@@ -25,36 +25,49 @@ Measure = Callable[[Plan, Path], tuple[int, Path]]
 
 
 def at_equal_rate(folder: Path, plans: Sequence[Plan], measure_one: Measure) -> Measure:
-    """The measurement of a plan, at the rate that all plans have; finds the rate first if the folder does not have it.
+    """The measurement of a plan, at the rate that all plans of its work have.
 
-    Raises: RigFault: a condition's own rate cannot be measured.
+    Finds the rates first if the folder does not have them.
+    Raises: RigFault: a condition's own rate cannot be measured. BadInput: the folder's file does not have a rate.
     """
-    wanting = [plan for plan in plans if plan.study.wants_equal_rate]
+    wanting = [plan for plan in plans if plan.study.equal_rate_group]
     if not wanting:
         return measure_one
     path = folder / EQUAL_RATE
-    if path.exists():
-        per_s = _read(path)
-    else:
-        own_per_s = {}
-        for number, plan in enumerate(wanting, 1):
-            print(f"rate of {plan.condition_name} ({number} of {len(wanting)})", file=sys.stderr)
-            own_per_s[plan.condition_name] = _own_rate_per_s(plan, folder / RATES, measure_one)
-        slowest = min(own_per_s, key=lambda name: own_per_s[name])
-        per_s = max(float(f"{PART * own_per_s[slowest]:.2g}"), 1.0)
-        write_json(path, {"operations_per_s": per_s, "slowest": slowest, "own_operations_per_s": own_per_s})
-    print(f"all conditions run at {per_s:,.0f} operations per second", file=sys.stderr)
-    return lambda plan, place: measure_one(replace(plan, study=plan.study.at_rate(per_s)), place)
+    known = _read(path) if path.exists() else {}
+    lacking = [plan for plan in wanting if plan.study.equal_rate_group not in known]
+    own_per_s: dict[str, dict[str, float]] = {}
+    for number, plan in enumerate(lacking, 1):
+        print(f"rate of {plan.condition_name} ({number} of {len(lacking)})", file=sys.stderr)
+        of_group = own_per_s.setdefault(plan.study.equal_rate_group, {})
+        of_group[plan.condition_name] = _own_rate_per_s(plan, folder / RATES, measure_one)
+    for group, own in own_per_s.items():
+        slowest = min(own, key=lambda name: own[name])
+        per_s = max(float(f"{PART * own[slowest]:.2g}"), 1.0)
+        known[group] = {"operations_per_s": per_s, "slowest": slowest, "own_operations_per_s": own}
+    if own_per_s:
+        write_json(path, known)
+    for group, found in known.items():
+        print(f"{group}: all run at {found['operations_per_s']:,.0f} operations per second", file=sys.stderr)
+
+    def at(plan: Plan, place: Path) -> tuple[int, Path]:
+        group = plan.study.equal_rate_group
+        if not group:
+            return measure_one(plan, place)
+        return measure_one(replace(plan, study=plan.study.at_rate(known[group]["operations_per_s"])), place)
+
+    return at
 
 
-def _read(path: Path) -> float:
+def _read(path: Path) -> dict[str, Any]:
+    """Rates by the work that they are of. Raises: BadInput: the file has none."""
     try:
-        per_s = float(json.loads(path.read_text(encoding="utf-8"))["operations_per_s"])
-    except (OSError, ValueError, KeyError, TypeError):
-        per_s = 0.0
-    if per_s <= 0.0:
-        raise BadInput(f"{path} does not have the rate of the campaign's runs: measure into another --out")
-    return per_s
+        known = json.loads(path.read_text(encoding="utf-8"))
+        if all(float(found["operations_per_s"]) > 0.0 for found in known.values()):
+            return dict(known)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        pass
+    raise BadInput(f"{path} does not have the rate of the campaign's runs: measure into another --out")
 
 
 def _own_rate_per_s(plan: Plan, folder: Path, measure_one: Measure) -> float:

@@ -103,9 +103,9 @@ class Study(ABC):
         return nullcontext([])
 
     @property
-    def wants_equal_rate(self) -> bool:
-        """Whether its work runs at the rate that all conditions of a campaign have."""
-        return False
+    def equal_rate_group(self) -> str:
+        """Name of its work, if that runs at the rate that all conditions of a campaign with it have; else empty."""
+        return ""
 
     def ranging(self) -> Self:
         """The study as a short run that shows how fast its work can go."""

@@ -54,9 +54,9 @@ def test_all_conditions_have_half_of_the_slowest_one_s_rate(tmp_path, bench, cap
         measure(plan, tmp_path / f"run-{plan.study.engine}")
     assert [target_of(plan) for plan in bench.plans[2:]] == ["450", "450"]
     assert [plan.sha256 for plan in bench.plans[2:]] == [plan.sha256 for plan in plans]
-    found = json.loads((tmp_path / EQUAL_RATE).read_text())
+    found = json.loads((tmp_path / EQUAL_RATE).read_text())["workload workloada"]
     assert (found["slowest"], found["own_operations_per_s"]["leveldb"]) == ("sqlite", 14_000)
-    assert "all conditions run at 450 operations per second" in capsys.readouterr().err
+    assert "workload workloada: all run at 450 operations per second" in capsys.readouterr().err
 
 
 def test_a_campaign_that_continues_keeps_its_rate(tmp_path, bench):
@@ -65,7 +65,7 @@ def test_a_campaign_that_continues_keeps_its_rate(tmp_path, bench):
     count = len(bench.plans)
     at_equal_rate(tmp_path, plans, bench)(plans[0], tmp_path / "again")
     assert len(bench.plans) == count + 1 and target_of(bench.plans[-1]) == "450"
-    (tmp_path / EQUAL_RATE).write_text("{}")
+    (tmp_path / EQUAL_RATE).write_text("[]")
     with pytest.raises(BadInput, match="measure into another --out"):
         at_equal_rate(tmp_path, plans, bench)
 
@@ -86,3 +86,11 @@ def test_a_condition_whose_rate_cannot_be_found_is_named(tmp_path, bench):
 def test_a_measurement_of_its_own_has_no_campaign_s_rate(tmp_path):
     study = plan_of("leveldb").study
     assert study.rate == "equal" and replace(study, campaign_per_s=5.0).to_json() == study.to_json()
+
+
+def test_each_workload_of_a_campaign_has_a_rate_of_its_own(tmp_path, bench):
+    reads, writes = plan_of("leveldb", "--workload", "c"), plan_of("sqlite")
+    measure = at_equal_rate(tmp_path, [reads, writes], bench)
+    for plan in (reads, writes):
+        measure(plan, tmp_path / f"run-{plan.study.engine}")
+    assert [target_of(plan) for plan in bench.plans[2:]] == ["7000", "450"]

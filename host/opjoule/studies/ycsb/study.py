@@ -276,9 +276,9 @@ class YcsbStudy(Study):
             board.remove_database(self.database.name)
 
     @property
-    def wants_equal_rate(self) -> bool:
-        """Whether its runs are at the rate that all conditions of a campaign have."""
-        return self.rate == EQUAL
+    def equal_rate_group(self) -> str:
+        """Name of the workload, if its runs are at the rate that all conditions of a campaign with it have."""
+        return f"workload {Path(self.called or self.workload.name).stem}" if self.rate == EQUAL else ""
 
     def ranging(self) -> Self:
         """A run as long as the warm-up, as fast as it goes, on a new database."""
