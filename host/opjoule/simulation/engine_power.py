@@ -29,6 +29,9 @@ READ_NS: Final = 50_000_000
 """Least time between two readings of the loaders' files [ns]. With the loader's 0.25 s it stays below HOLD_NS."""
 STEP_NS: Final = 250_000
 """Time over which a part's power is assumed constant: half a sample of the fastest meter."""
+WAKE_UP_S: Final = 8e-6
+"""Most processor time of a client between two operations at a target rate [s]. The loader without a database took 6.4
+us for each at 8,100 a second on the computer of our trials (`cpu_s` of the harness)."""
 LEAST_BUSY: Final = 0.02
 """Least fraction of its time during which an operation keeps a core busy."""
 _PARTS_OF_MEDIUM: Final = {MediumMode.READING: READING, MediumMode.TAIL: TAIL}
@@ -141,9 +144,10 @@ class EnginePower(LoadModel):
     def _usual(self, block: PhaseOperations, kind: str, known: Sequence[Activity]) -> float:
         """Usual core time of an operation of a kind, including the loader's [s].
 
-        It comes from the mean processor time of the first operations. What exceeds their median durations, as going to
-        sleep and waking up for a target rate, is the same for all kinds; if nothing does, the time is divided in
-        proportion to the medians. The power at that core time differs between kinds.
+        It comes from the mean processor time of the first operations and their median durations. Processor time
+        beyond the durations is that of going to sleep and waking up for a target rate, the same for all kinds, up to
+        WAKE_UP_S; more than that belongs to the engine's own threads. With less, the durations contain waiting. The
+        power at that core time differs between kinds.
         """
         key = (block.phase, kind)
         if key not in self._usual_s:
@@ -158,7 +162,7 @@ class EnginePower(LoadModel):
             usual_ns = {name: float(np.median(duration_ns)) for name, duration_ns in durations_ns.items()}
             inside_s = sum(usual_ns[name] * count for name, count in made.counts().items()) * 1e-9 / len(made)
             within = min(mean_s / inside_s, 1.0) if inside_s else 1.0
-            self._usual_s[key] = usual_ns[kind] * 1e-9 * within + max(mean_s - inside_s, 0.0)
+            self._usual_s[key] = usual_ns[kind] * 1e-9 * within + min(max(mean_s - inside_s, 0.0), WAKE_UP_S)
         return self._usual_s[key]
 
     def _operations(self, edge_ns: np.ndarray) -> dict[str, Float64Array]:
