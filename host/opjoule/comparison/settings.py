@@ -24,12 +24,13 @@ _WORKLOAD_GROUPS: Final = {
     "fieldlength": "value_size",
     "threadcount": "threads",
     "maxexecutiontime": "seconds",
+    "target": "rate",
     "seed": "",
 }
 """Properties of a workload that have their own group; "" for those that may differ between repeats of one setting."""
 _STUDY_OWN: Final = (
     *("name", "database", "workload", "properties", "threads"),
-    *("seed", "run_s", "called", "files", "reset"),
+    *("seed", "run_s", "called", "files", "reset", "rate"),
 )
 """Keys of a study that belong to other groups."""
 
@@ -43,7 +44,7 @@ GROUPS: Final[Mapping[str, Mapping[str, str]]] = {
     "device": {"device": "asked.device", "cpu": "found.device.cpu", "model": "found.device.model"},
     "storage": {"storage": "found.storage"},
     **{key: {} for key in ("study", "workload", "distribution", "records", "operations", "value_size")},
-    **{key: {} for key in ("threads", "seconds", "reset", "durability", "engine", "board")},
+    **{key: {} for key in ("threads", "seconds", "reset", "rate", "durability", "engine", "board")},
     "disturb": {"disturb": "found.device.disturbance"},
     RIG: {"rig": "asked.rig_name"},
     "idle": {"idle": "plan.idle_s"},
@@ -61,7 +62,7 @@ GOES_WITH: Final[Mapping[str, tuple[str, ...]]] = {
     "db": ("engine", "database"),
     "device": ("kernel",),
     COMMAND: ("study",),
-    "workload": ("distribution", "records", "operations", "value_size"),
+    "workload": ("distribution", "records", "operations", "value_size", "rate"),
 }
 """Groups that necessarily change with another group."""
 

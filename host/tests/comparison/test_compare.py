@@ -153,6 +153,7 @@ def test_a_count_of_one_run_is_exact_and_its_uncertainty_is_how_much_runs_differ
         ({"state": ["memory_mb=1024"]}, "memory_mb 1024 / none"),
         ({"device": "rpi3"}, "device rpi3 / rpi4"),
         ({"reset": {"reset": "copy"}}, "reset copy / load"),
+        ({"blocks": {"target": "2000"}}, "rate: target 2000 / none"),
         ({"blocks": {"mixblock.length_s": "0.1"}}, "workload: mixblock.length_s 0.1 / none"),
     ],
 )
@@ -165,6 +166,13 @@ def test_what_is_not_comparable_is_refused_and_said_when_it_is_allowed(tmp_path,
     text = said(capsys, [tmp_path, "--by", "storage", "--although", group])
     assert "compared although they differ" in text and names in text
     assert ("SIMULATED" in text) is ("simulated" in changed)
+
+
+def test_parts_of_the_warm_up_s_rate_are_one_rate_though_the_warm_ups_differ_by_chance(tmp_path, capsys):
+    half = {"reset": {"rate": 0.5}}
+    several(tmp_path, "a", [1.0, 1.01], blocks={"target": "7000"}, **half)
+    several(tmp_path, "b", [2.0, 2.01], storage="emmc", blocks={"target": "7400"}, **half)
+    assert "not comparable" not in said(capsys, [tmp_path, "--by", "storage"])
 
 
 def test_repeats_with_seeds_of_their_own_are_comparable(tmp_path, capsys):

@@ -4,12 +4,22 @@ import math
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from opjoule.attribution.shares import Attribution, EnergyCourse, Share
-from opjoule.evaluation.all_told import PROCESSOR, WAITING_FOR_MEMORY, ReadsApart, all_told, by_operation
+from opjoule.evaluation.all_told import (
+    PROCESSOR,
+    WAITING_FOR_MEMORY,
+    ReadsApart,
+    all_told,
+    by_operation,
+    quiet_part,
+)
 from opjoule.evaluation.quantities.figures import Figure
 from opjoule.evaluation.quantities.repeat import Repeat
+from opjoule.operations import schemas
 from opjoule.operations.operation_table import LOADER_KINDS, OperationTable
+from opjoule.record.phases import Phase, Role
 from opjoule.units import Measured, Missing, Unstated
 
 READ_J, UPDATE_J, CAUSED_J = 5e-6, 20e-6, 78e-6
@@ -140,3 +150,21 @@ def test_a_wrong_gain_moves_the_whole_and_its_parts_together():
     for key in ("all_told_energy_per_operation_j", "background_energy_per_operation_j"):
         number = entries["update"][key]
         assert number.standard_u == pytest.approx(0.2 * number.value, rel=1e-6)
+
+
+def quiet_s(*works_s):
+    """Start and end [s] of the part of 6 s of reads in which the engine does nothing else; None if there is none."""
+    rows = [
+        {"board_ns": round(1e9 * start_s), "event": name, "end_board_ns": round(1e9 * end_s)}
+        for name, start_s, end_s in works_s
+    ]
+    events = pa.Table.from_pylist(rows, schema=schemas.EVENTS)
+    part = quiet_part(Phase("reads", 1, 0, 6_000_000_000, role=Role.READS), events)
+    return part and (part.start_board_ns * 1e-9, part.end_board_ns * 1e-9)
+
+
+def test_reads_count_where_the_engine_does_nothing_else_and_the_medium_rests():
+    assert quiet_s() == (0.0, 6.0)
+    assert quiet_s(("compaction", 0.1, 1.0), ("sync", 0.5, 1.1)) == (2.1, 6.0)
+    assert quiet_s(("flush", 3.9, 4.0), ("compaction", 9.0, 9.5)) == (0.0, 3.9)
+    assert quiet_s(*[("sync", at / 2, at / 2 + 0.1) for at in range(13)]) is None

@@ -160,7 +160,7 @@ class HowOptions(CycleOptions):
     repeats: int | None = option(
         repeat_count,
         "N",
-        "number of whole cycles (load, idle, run, settle, idle); every interval includes their spread (default: 3; for "
+        "number of runs, each with settle and idle; every interval includes their spread (default: 4; for "
         "a study: its own number)",
     )
     until_u: float | None = option(
@@ -226,7 +226,7 @@ class WorkloadOptions(Options):
     distribution: str | None = option(str, "NAME", "zipfian, latest, uniform, ... (default: the workload's)")
     records: int | None = option(positive, "N", "number of records to load first (default: 20000)")
     operations: int | None = option(positive, "N", "number of operations, instead of a time (--seconds)")
-    seconds: int | None = option(positive, "S", "run as many operations as fit into S seconds (default: 10)")
+    seconds: int | None = option(positive, "S", "run as many operations as fit into S seconds (default: 20)")
     value_size: int | None = option(
         positive, "BYTES", "one field of this size (default: the workload's fields)"
     )
