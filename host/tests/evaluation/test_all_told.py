@@ -160,7 +160,7 @@ def quiet_s(*works_s):
     ]
     events = pa.Table.from_pylist(rows, schema=schemas.EVENTS)
     part = quiet_part(Phase("reads", 1, 0, 6_000_000_000, role=Role.READS), events)
-    return part and (part.start_board_ns * 1e-9, part.end_board_ns * 1e-9)
+    return part and (part.start_board_ns / 1e9, part.end_board_ns / 1e9)
 
 
 def test_reads_count_where_the_engine_does_nothing_else_and_the_medium_rests():
