@@ -28,9 +28,9 @@ from opjoule.units import COVERAGE_FACTOR, Missing, Quantity, exact
 
 PROCESSOR: Final = (0.25, 2.5)
 """Bounds of an operation's power while it works, over that of a processor that runs the loader without a database."""
-WAITING_FOR_MEMORY: Final = (0.2, 1.2)
-"""The same bounds for time that an operation takes in addition because caches are cold. Assumed: a processor that waits
-for memory draws less than one that computes."""
+LONGER: Final = (0.0, 1.2)
+"""The same bounds for the time that an operation takes in addition beside others. Assumed: a processor that waits for
+memory draws about as much as one that computes, and an operation that waits off the processor draws nothing."""
 SHORTEST_S: Final = 0.5
 """Shortest stretch of reads on their own that counts [s]."""
 TAIL_S: Final = 1.0
@@ -60,7 +60,7 @@ class ReadsApart:
         """Energy of a kind's operations in a repeat; None if it did not run on its own.
 
         Beside writes, an operation may take longer: colder caches, more files to look into. The power of that time is
-        between the bounds of WAITING_FOR_MEMORY, a rectangular distribution (JCGM 100:2008, 4.3.7).
+        between the bounds of LONGER, a rectangular distribution (JCGM 100:2008, 4.3.7).
         """
         counts = self.operations.counts()
         if kind not in counts or repeat.core_w is None:
@@ -70,7 +70,7 @@ class ReadsApart:
         worked_s = {name: _worked_s(self.operations, name) for name in counts}
         part = worked_s[kind] / sum(worked_s.values()) * count / counts[kind]
         longer_s = _worked_s(repeat.operations, kind) - worked_s[kind] * count / counts[kind]
-        least_j, most_j = (times * repeat.core_w * longer_s for times in WAITING_FOR_MEMORY)
+        least_j, most_j = (times * repeat.core_w * longer_s for times in LONGER)
         own_u_j = abs(most_j - least_j) / math.sqrt(12.0)
         alone = self.above_idle.scaled(part)
         more = Share((least_j + most_j) / 2, own_u_j)

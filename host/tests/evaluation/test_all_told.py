@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 from opjoule.attribution.shares import Attribution, EnergyCourse, Share
 from opjoule.evaluation.all_told import (
+    LONGER,
     PROCESSOR,
-    WAITING_FOR_MEMORY,
     ReadsApart,
     all_told,
     by_operation,
@@ -81,11 +81,8 @@ def test_reads_that_take_longer_beside_writes_cost_more_and_are_known_less_well(
     slower = repeat_of({"read": 1000, "update": 1000}, duration_us=8.0)
     share = all_told(slower, apart_of(1000, duration_us=5.0))["read"]
     more_s = 1000 * 3e-6
-    assert share.energy_j == pytest.approx(1000 * READ_J + more_s * CORE_W * sum(WAITING_FOR_MEMORY) / 2)
-    assert (
-        share.standard_u_j
-        > (WAITING_FOR_MEMORY[1] - WAITING_FOR_MEMORY[0]) * more_s * CORE_W / math.sqrt(12) * 0.999
-    )
+    assert share.energy_j == pytest.approx(1000 * READ_J + more_s * CORE_W * sum(LONGER) / 2)
+    assert share.standard_u_j > (LONGER[1] - LONGER[0]) * more_s * CORE_W / math.sqrt(12) * 0.999
 
 
 def test_the_windows_of_the_repeat_are_taken_where_they_know_the_reads_better():
