@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from opjoule.evaluation.faults import advised_length
+from opjoule.evaluation.quantities.attribution import READS
 from opjoule.evaluation.quantities.definition import Definition, Topic
 from opjoule.opened.answer import Answer, open_answer
 from opjoule.opened.quantities import ALL_TOLD, NONE, all_told_paths, by_kind, quantity, quantity_text, row
@@ -165,6 +166,8 @@ def _kinds(result: Mapping[str, Any]) -> list[tuple[str, Quantity, str]]:
     told, rows = all_told_paths(result), []
     for kind, entry in by_kind(result).items():
         parts = _PARTS_OF_A_KIND if kind in told else _PARTS_OF_A_KIND[1:2]
+        if kind in told and kind in READS:  # what it draws while it is carried out is all
+            parts = _PARTS_OF_A_KIND[:1]
         for key, words, note in parts:
             energy = quantity(result, f"by_operation.{kind}.{key}")
             if key in entry and not (isinstance(energy, Measured) and energy == exact(0.0, "J")):
