@@ -61,13 +61,15 @@ class Fit:
         return replace(self, standard_u_j=np.hypot(self.standard_u_j, spread_j))
 
     def with_bounds(self, others_j: Sequence[Float64Array], *, of_medium: bool = True) -> Fit:
-        """Fit with an uncertainty that reaches the energies of other fits. Source: JCGM 100:2008, 4.3.7.
+        """Fit with an uncertainty that reaches the energies of other fits.
 
-        `of_medium`: the fits differ in their model of the medium.
+        `of_medium`: the fits differ in their model of the medium. A medium is of one kind or the other, and rarely in
+        between: its bounds are those of a U-shaped distribution (JCGM 101:2008, 6.4.6), all others of a rectangular one
+        (JCGM 100:2008, 4.3.7).
         """
         if not others_j:
             return self
-        bound_u_j = np.abs(np.stack(others_j) - self.energy_j).max(axis=0) / math.sqrt(3.0)
+        bound_u_j = np.abs(np.stack(others_j) - self.energy_j).max(axis=0) / math.sqrt(2.0 if of_medium else 3.0)
         return replace(
             self,
             standard_u_j=np.hypot(self.standard_u_j, bound_u_j),

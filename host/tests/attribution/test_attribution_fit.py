@@ -88,7 +88,7 @@ def test_rivals_that_disagree_widen_the_interval_as_bounds_do():
     estimate, columns, _ = fitted()
     apart_j = np.array([0.0, 0.0, 3.0, 0.0])
     wide = estimate.with_bounds([estimate.energy_j + apart_j, estimate.energy_j - apart_j / 2])
-    assert wide.model_u_j[2] == pytest.approx(3.0 / np.sqrt(3.0))
+    assert wide.model_u_j[2] == pytest.approx(3.0 / np.sqrt(2.0))
     assert wide.standard_u_j[2] == pytest.approx(np.hypot(estimate.standard_u_j[2], wide.model_u_j[2]))
     assert estimate.with_bounds([]) is estimate
     decided = replace(estimate, standard_u_j=estimate.energy_j.copy(), model_u_j=estimate.energy_j.copy())
