@@ -69,7 +69,9 @@ class Fit:
         """
         if not others_j:
             return self
-        bound_u_j = np.abs(np.stack(others_j) - self.energy_j).max(axis=0) / math.sqrt(2.0 if of_medium else 3.0)
+        bound_u_j = np.abs(np.stack(others_j) - self.energy_j).max(axis=0) / math.sqrt(
+            2.0 if of_medium else 3.0
+        )
         return replace(
             self,
             standard_u_j=np.hypot(self.standard_u_j, bound_u_j),
