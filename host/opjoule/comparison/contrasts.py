@@ -308,7 +308,7 @@ def _quantities(runs: Sequence[ComparedRun], keys: Sequence[str]) -> list[Defini
         return [headline, *(of for of in in_all if _is_known(runs, of))]
     quantities = []
     for key in dict.fromkeys(keys):
-        named = first.get(key)
+        named = first.named(key)
         if named is None:
             known = [of.key for of in first.shown("compared")]
             raise BadInput(f"--metric {key}: there is no such quantity; for example {', '.join(known[:4])}")

@@ -175,6 +175,18 @@ def test_parts_of_the_warm_up_s_rate_are_one_rate_though_the_warm_ups_differ_by_
     assert "not comparable" not in said(capsys, [tmp_path, "--by", "storage"])
 
 
+def test_kinds_of_operation_are_compared_by_what_they_cost_all_told(tmp_path, capsys):
+    key = "by_operation.update.all_told_energy_per_operation_j"
+    for storage, value in (("sd", 2e-4), ("emmc", 1e-4)):
+        number = {"value": value, "u": value / 100, "unit": "J"}
+        kinds = {"by_operation": {"update": {"all_told_energy_per_operation_j": number}}}
+        several(tmp_path, storage, [1.0, 1.01, 1.02], storage=storage, changes=kinds)
+    text = said(capsys, [tmp_path, "--by", "storage", "--metric", key])
+    assert "all told energy per operation (update)" in text and "2.00" in text
+    line = said(capsys, [tmp_path, "--by", "storage", "--metric", "by_operation.update.colour"], BAD_INPUT)
+    assert "there is no such quantity" in line
+
+
 def test_repeats_with_seeds_of_their_own_are_comparable(tmp_path, capsys):
     several(tmp_path, "a", [1.0, 1.01])
     several(tmp_path, "b", [2.0, 2.01], storage="emmc", seed=7)

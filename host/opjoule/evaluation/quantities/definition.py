@@ -106,6 +106,20 @@ class Quantities:
         """The quantity at a path of result.json."""
         return self._of_key.get(path)
 
+    def named(self, path: str) -> Definition | None:
+        """The quantity at a path, also one of a kind, as `by_operation.read.energy_per_operation_j`."""
+        if path in self._of_key:
+            return self._of_key[path]
+        parts = path.split(".")
+        for definition in self:
+            wanted = definition.key.split(".")
+            if "*" in wanted and len(wanted) == len(parts):
+                kinds = [part for part, want in zip(parts, wanted, strict=True) if want == "*"]
+                if all(want in ("*", part) for part, want in zip(parts, wanted, strict=True)):
+                    words = parts[-1].removesuffix("_j").replace("_", " ")
+                    return replace(definition, key=path, label=f"{words} ({' '.join(kinds)})")
+        return None
+
     def below(self, top: str) -> list[Definition]:
         """The quantities under one key of result.json, including the key's own."""
         return [definition for definition in self if definition.top == top]
