@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from opjoule.errors import BadInput, RigFault
+from opjoule.errors import BadInput, Interrupted, OpJouleError, RigFault, of_system
 from opjoule.measuring.plan import Plan
 from opjoule.record.json_file import write_json
 from opjoule.record.run_record import RunRecord
@@ -28,7 +28,7 @@ def at_equal_rate(folder: Path, plans: Sequence[Plan], measure_one: Measure) -> 
     """The measurement of a plan, at the rate that all plans of its work have.
 
     Finds the rates first if the folder does not have them.
-    Raises: RigFault: a condition's own rate cannot be measured. BadInput: the folder's file does not have a rate.
+    Raises: RigFault: no condition's own rate can be measured. BadInput: the folder's file does not have a rate.
     """
     wanting = [plan for plan in plans if plan.study.equal_rate_group]
     if not wanting:
@@ -40,7 +40,15 @@ def at_equal_rate(folder: Path, plans: Sequence[Plan], measure_one: Measure) -> 
     for number, plan in enumerate(lacking, 1):
         print(f"rate of {plan.condition_name} ({number} of {len(lacking)})", file=sys.stderr)
         of_group = own_per_s.setdefault(plan.study.equal_rate_group, {})
-        of_group[plan.condition_name] = _own_rate_per_s(plan, folder / RATES, measure_one)
+        try:
+            of_group[plan.condition_name] = _own_rate_per_s(plan, folder / RATES, measure_one)
+        except Interrupted:
+            raise
+        except (OpJouleError, OSError) as error:  # its cells will fail, too; the others go on
+            why = str(error) if isinstance(error, OpJouleError) else of_system(error)
+            print(f"rate of {plan.condition_name} not found: {why}", file=sys.stderr)
+    if lost := [group for group, own in own_per_s.items() if not own]:
+        raise RigFault(f"the rate of no condition of {', '.join(lost)} is known; set one with rate = ")
     for group, own in own_per_s.items():
         slowest = min(own, key=lambda name: own[name])
         per_s = max(float(f"{PART * own[slowest]:.2g}"), 1.0)
@@ -77,5 +85,5 @@ def _own_rate_per_s(plan: Plan, folder: Path, measure_one: Measure) -> float:
         _, place = measure_one(replace(plan, study=plan.study.ranging(), repeats=1, idle_s=0.0), place)
     summary = RunRecord.open(place).run.loader.get("run-1")
     if not (summary and summary.operations and summary.duration_s):
-        raise RigFault(f"the rate of {plan.condition_name} is not known: its record is {place}")
+        raise RigFault(f"its record {place} has no run")
     return summary.operations / summary.duration_s

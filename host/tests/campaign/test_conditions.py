@@ -84,7 +84,7 @@ def test_the_values_are_those_between_the_commas():
     assert several("--storage", None) == []
 
 
-ONE = ["--db", "leveldb", "--device", "odroid-c2", "--simulate"]
+ONE = ["--db", "leveldb", "--device", "odroid-c2", "--simulate", "--rate", "full"]
 
 
 def plans(repeats: int = 2):

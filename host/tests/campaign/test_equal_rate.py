@@ -8,7 +8,7 @@ from opjoule.campaign.campaign import in_condition
 from opjoule.campaign.equal_rate import EQUAL_RATE, at_equal_rate
 from opjoule.cli.campaign.file import cell_options
 from opjoule.cli.measure.planning import make_plan
-from opjoule.errors import BadInput, RigFault
+from opjoule.errors import BadInput, DeviceFault, RigFault
 from opjoule.measuring.plan import Plan
 from opjoule.record.run_record import RunRecord
 
@@ -79,7 +79,7 @@ def test_a_rate_that_the_user_sets_is_measured_as_it_is(tmp_path, bench):
 def test_a_condition_whose_rate_cannot_be_found_is_named(tmp_path, bench):
     plan = plan_of("leveldb")
     RunRecord.create(tmp_path / "rates/leveldb", {}, simulated=True)
-    with pytest.raises(RigFault, match="the rate of leveldb is not known"):
+    with pytest.raises(RigFault, match="the rate of no condition of workload workloada is known"):
         at_equal_rate(tmp_path, [plan], bench)
 
 
@@ -94,3 +94,15 @@ def test_each_workload_of_a_campaign_has_a_rate_of_its_own(tmp_path, bench):
     for plan in (reads, writes):
         measure(plan, tmp_path / f"run-{plan.study.engine}")
     assert [target_of(plan) for plan in bench.plans[2:]] == ["7000", "450"]
+
+
+def test_a_condition_that_fails_does_not_keep_the_others_from_their_rate(tmp_path, bench, capsys):
+    def measure_one(plan, place):
+        if plan.study.engine == "sqlite":
+            raise DeviceFault("the card is gone")
+        return bench(plan, place)
+
+    plans = [plan_of("leveldb"), plan_of("sqlite")]
+    at_equal_rate(tmp_path, plans, measure_one)(plans[0], tmp_path / "run")
+    assert target_of(bench.plans[-1]) == "7000"
+    assert "rate of sqlite not found: the card is gone" in capsys.readouterr().err

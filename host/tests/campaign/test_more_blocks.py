@@ -66,7 +66,7 @@ def test_blocks_are_added_until_every_interval_is_narrow_enough(tmp_path, capsys
     said = capsys.readouterr().err
     assert REPEATS_MIN < campaign.blocks < 40
     assert "until ±6 %: after 3 blocks 0 of 1 contrast reached; the widest is ±" in said
-    assert "the SSD / the SD card" in said and "blocks are needed" in said
+    assert "the SD card / the SSD" in said and "blocks are needed" in said
     assert f"after {campaign.blocks} blocks 1 of 1 contrast reached" in said.splitlines()[-1]
     assert sorted(campaign.measured) == sorted(
         f"{block} {medium}" for block in range(1, campaign.blocks + 1) for medium in ("sd", "ssd-usb3")

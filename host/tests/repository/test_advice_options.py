@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from opjoule.cli.campaign.study_cells import STUDY
 from opjoule.cli.commands import COMMANDS
+from opjoule.cli.compare.commands import COMPARE_COMMANDS
 from opjoule.cli.measure.options import MEASURE
 from opjoule.cli.options import Parser
 from opjoule.scripts import script_name
@@ -22,6 +23,7 @@ PARSERS: dict[str, dict[str, Callable[[], Parser]]] = {
 for name, command in COMMANDS.items():
     script, *words = script_name(name.split()), *name.split()
     PARSERS.setdefault(script, {})[" ".join(words if script == "measure.py" else words[1:])] = command.parser
+PARSERS["compare.py"]["commands"] = COMPARE_COMMANDS.parser
 OF_OTHERS = re.compile(
     r"\[\"--nojournal\"\]|(?:udevadm|usbipd|pip|git|sha256sum|apt-get|rig-sim|loader)\b[^.;:()]*| -- [^\n]*"
 )
@@ -100,6 +102,7 @@ def wrong_words(script: str, words: list[str]) -> list[str]:
     makers = [by_command[first]] + (
         [by_command["study"]] if script == "measure" and "--study" in words else []
     )
+    makers += [by_command["commands"]] if script == "compare" and {"--", "--device"} & {*words} else []
     known = set().union(*(options_of(make()) for make in makers))
     words = words[: words.index("--")] if "--" in words else words
     wrong = [word for word in words if word.startswith("-") and word.split("=")[0] not in known]

@@ -14,6 +14,7 @@ no_harness = true
 records = 100
 operations = 100
 idle = 0
+rate = "full"
 settle_limit = 1
 {constants}
 [axes]
