@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -32,9 +33,13 @@ WORDS: Final[Mapping[str, tuple[str, str]]] = {
 
 
 def compared_commands(directory: Path) -> tuple[Compared, list[ConditionRun]]:
-    """The comparison of a folder's commands, and all its runs. Raises: OpJouleError: nothing to compare."""
+    """The comparison of a folder's commands, the greater side of each pair first, and all its runs.
+
+    Raises: OpJouleError: nothing to compare.
+    """
     runs, _ = read_index(directory)
-    return compare(with_result(runs), Question((COMMAND,), tuple(WORDS))), runs
+    compared = compare(with_result(runs), Question((COMMAND,), tuple(WORDS)))
+    return replace(compared, contrasts=tuple(pair.greater_first for pair in compared.contrasts)), runs
 
 
 def print_campaign(directory: Path) -> None:
@@ -84,7 +89,7 @@ def factor_lines(compared: Compared) -> list[str]:
 def _against_the_least(compared: Compared, quantity: Definition) -> Iterator[Contrast]:
     """Contrasts of a quantity whose `b`, the smaller side, is the least of its stratum."""
     for stratum in {tuple(group.stratum.items()): group.stratum for group in compared.groups}.values():
-        contrasts = [contrast.greater_first for contrast in compared.contrasts_of(quantity, stratum)]
+        contrasts = compared.contrasts_of(quantity, stratum)
         least = min((contrast.side_b.value for contrast in contrasts), default=0.0)
         yield from (contrast for contrast in contrasts if contrast.side_b.value == least)
 

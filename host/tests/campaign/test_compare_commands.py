@@ -147,7 +147,7 @@ def test_blocks_are_added_until_the_factor_is_known(tmp_path, capsys, monkeypatc
     words = ["--repeats", "3", "--until", "8%", "--out", str(tmp_path / "out")]
     assert main([*RIG, *words, *PAIR]) == 0
     assert max(block for block, _ in measured.measured) > 8
-    assert "1 of 1 contrast reached" in capsys.readouterr().err.splitlines()[-1]
+    assert "2 of 2 contrasts reached" in capsys.readouterr().err.splitlines()[-1]
 
 
 def test_again_adds_blocks_to_compared_commands(tmp_path, capsys, monkeypatch):

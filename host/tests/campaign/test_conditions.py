@@ -204,7 +204,7 @@ def test_a_plan_is_the_same_whatever_condition_it_is(tmp_path):
 
 def test_each_study_has_its_own_quantities_compared(tmp_path):
     """A command that marks nothing has no energy per operation to compare."""
-    argv = ["command", *ONE[2:], "--storage", "sd,emmc", "--repeats", "1", "--", "true"]
+    argv = ["command", *ONE[2:5], "--storage", "sd,emmc", "--repeats", "1", "--", "true"]
     run_conditions(make_plans(commands.parse(argv).options), tmp_path, measured, seed=1, json=False)
     titles = [title for title, _ in cells(read_index(tmp_path)[0])]
     assert titles[1:] == ["energy above idle", "energy in all", "time", "power", "disk read", "disk written"]

@@ -235,7 +235,7 @@ def test_ctrl_c_leaves_a_partial_record_that_is_readable(tmp_path, after):
 
 def test_a_killed_measurement_is_partial_and_analysed_afterwards(tmp_path):
     out = tmp_path / "record"
-    running = start(out, "--repeats", "2")
+    running = start(out, "--repeats", "2", "--reset", "load")
     await_phase(out, "idle-before", repeat=2)  # the first repeat is whole, the second is not
     os.killpg(
         running.pid, signal.SIGSTOP
