@@ -79,13 +79,13 @@ class LoopbackRig:
             "60",
             "--no-harness",
             "--no-reads",
-            "--rate",
-            "full",
             "--reset",
             "load",
             "--no-signature",
             *options,
         ]
+        if not any(option.startswith("target=") for option in options):
+            command += ["--rate", "full"]
         self._host = subprocess.Popen(
             command,
             env={**os.environ, "PYTHONPATH": str(ROOT / "host")},
