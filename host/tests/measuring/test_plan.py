@@ -88,6 +88,22 @@ def test_the_warm_up_decides_the_rate_of_the_runs_and_is_itself_as_fast_as_it_go
     assert plan_of("--rate", "full").study.after({"warm-up-1": {"throughput_per_s": 9.0}}).rate is None
 
 
+def test_no_two_workloads_of_a_measurement_have_one_tag(tmp_path):
+    """Files are named by step and repeat: the load before the warm-up is not that of the first repeat."""
+    for argv in ([], ["--workload", "d"], ["--reset", "load"]):
+        study, board = plan_of(*argv).study, BoardOfPaths(tmp_path)
+        with study.repeats(board, tmp_path) as steps:
+            names = [step.name for step in steps]
+        with study.repeat(board, 1, tmp_path) as steps:
+            names += [step.name for step in steps]
+        assert len(names) == len(set(names)), names
+        assert [name for name in names if "idle" not in name] == [
+            step.name
+            for step in [*study.once(), *study.steps()]
+            if step.name not in ("harness",) and "idle" not in step.name
+        ]
+
+
 @pytest.mark.parametrize(
     ("argv", "reset"),
     [

@@ -180,6 +180,7 @@ class YcsbStudy(Study):
         }.get(self.reset, "")
         return {
             "load": f"{self.properties['recordcount']} records into {self.database.title}{once}",
+            f"{WARM_UP}-load": f"once: {self.properties['recordcount']} records for the warm-up",
             WARM_UP: f"once: {self._at_most(WARM_UP_S)} s of the same work as fast as it can, in no figure",
             READS: f"once: {self._at_most(READS_S)} s of the operations that only read, on their own",
             "copy": "copy of the kept database, only for this repeat",
@@ -211,7 +212,7 @@ class YcsbStudy(Study):
 
     def once(self) -> list[Step]:
         """Load and warm-up, if there is one."""
-        names = ("load", WARM_UP) if self.warms_up else ()
+        names = (self._first_load, WARM_UP) if self.warms_up else ()
         return [
             step for name in names for step in (Step(name, Role.PREPARE), Step(f"{name}-settle", Role.DRAIN))
         ]
@@ -267,7 +268,7 @@ class YcsbStudy(Study):
         warm_up = replace(fast._workload(board, "run", "operationcount"), files={})
         steps = [Step(WARM_UP, Role.PREPARE, warm_up), Step(f"{WARM_UP}-settle", Role.DRAIN)]
         with self._database(board, raw):
-            yield self._then_removed(board, raw, [*self._loaded(board), *steps])
+            yield self._then_removed(board, raw, [*self._loaded(board, self._first_load), *steps])
 
     def _then_removed(self, board: Board, raw: Path, steps: Sequence[Step]) -> Iterator[Step]:
         """The steps; the database is removed after them, unless the repeats go on with it."""
@@ -331,9 +332,14 @@ class YcsbStudy(Study):
         finally:
             board.remove_database(self.database.name)
 
-    def _loaded(self, board: Board) -> list[Step]:
-        load = Step("load", Role.PREPARE, self._workload(board, "load", "recordcount"))
-        return [load, Step("load-settle", Role.DRAIN)]
+    @property
+    def _first_load(self) -> str:
+        """Name of the load before the warm-up: the repeats have loads of their own unless they go on with it."""
+        return "load" if self.reset == GO_ON else f"{WARM_UP}-load"
+
+    def _loaded(self, board: Board, name: str = "load") -> list[Step]:
+        load = Step(name, Role.PREPARE, self._workload(board, "load", "recordcount"))
+        return [load, Step(f"{name}-settle", Role.DRAIN)]
 
     def _copied(self, board: Board, run: Sequence[Step]) -> Iterator[Step]:
         """Load, if no such database is kept yet, and the run on a copy."""
