@@ -6,12 +6,14 @@ Engines that run as fast as they can are compared at different rates, and some o
 import json
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from opjoule.errors import BadInput, Interrupted, OpJouleError, RigFault, of_system
 from opjoule.measuring.plan import Plan
+from opjoule.record.directory import free_directory
 from opjoule.record.json_file import write_json
 from opjoule.record.run_record import RunRecord
 
@@ -19,8 +21,8 @@ RATES: Final = "rates"
 """Folder of the records that show each condition's own rate, in the campaign's folder."""
 EQUAL_RATE: Final = "rate.json"
 """File in the campaign's folder with the rate that all conditions have."""
-PART: Final = 0.5
-"""Part of the slowest condition's own rate: at half of it engine and medium keep up."""
+KEPT_UP: Final = 0.5
+"""Part of the rate of a short run at which engine and medium keep up: such a run still writes into empty memory."""
 Measure = Callable[[Plan, Path], tuple[int, Path]]
 
 
@@ -51,7 +53,7 @@ def at_equal_rate(folder: Path, plans: Sequence[Plan], measure_one: Measure) -> 
         raise RigFault(f"the rate of no condition of {', '.join(lost)} is known; set one with rate = ")
     for group, own in own_per_s.items():
         slowest = min(own, key=lambda name: own[name])
-        per_s = max(float(f"{PART * own[slowest]:.2g}"), 1.0)
+        per_s = max(float(f"{KEPT_UP * own[slowest]:.2g}"), 1.0)
         known[group] = {"operations_per_s": per_s, "slowest": slowest, "own_operations_per_s": own}
     if own_per_s:
         write_json(path, known)
@@ -79,11 +81,24 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _own_rate_per_s(plan: Plan, folder: Path, measure_one: Measure) -> float:
-    """Operations per second that a condition reaches, from a short run of its own."""
+    """Operations per second that a condition reaches, from a short run of its own.
+
+    A record of an earlier, interrupted search serves if its run has ended; else the run is measured again beside it.
+    """
     place = folder / plan.condition_name.replace(" ", "-").replace("/", "-")
-    if not (place / "run.json").exists():
-        _, place = measure_one(replace(plan, study=plan.study.ranging(), repeats=1, idle_s=0.0), place)
-    summary = RunRecord.open(place).run.loader.get("run-1")
-    if not (summary and summary.operations and summary.duration_s):
-        raise RigFault(f"its record {place} has no run")
-    return summary.operations / summary.duration_s
+    if place.exists() and (per_s := _rate_in(place)):
+        return per_s
+    ranging = replace(plan, study=plan.study.ranging(), repeats=1, idle_s=0.0)
+    _, place = measure_one(ranging, free_directory(place))
+    if per_s := _rate_in(place):
+        return per_s
+    raise RigFault(f"its record {place} has no run")
+
+
+def _rate_in(place: Path) -> float | None:
+    """Operations per second of a record's run; None if it did not end."""
+    with suppress(OpJouleError):
+        summary = RunRecord.open(place).run.loader.get("run-1")
+        if summary and summary.operations and summary.duration_s:
+            return summary.operations / summary.duration_s
+    return None

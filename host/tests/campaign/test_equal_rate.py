@@ -76,11 +76,21 @@ def test_a_rate_that_the_user_sets_is_measured_as_it_is(tmp_path, bench):
     assert [plan.study.rate for plan in plans] == [None, None]
 
 
-def test_a_condition_whose_rate_cannot_be_found_is_named(tmp_path, bench):
-    plan = plan_of("leveldb")
-    RunRecord.create(tmp_path / "rates/leveldb", {}, simulated=True)
+def test_a_condition_whose_rate_cannot_be_found_is_named(tmp_path, capsys):
+    def killed(plan, place):
+        RunRecord.create(place, {}, simulated=True)
+        return 1, place
+
     with pytest.raises(RigFault, match="the rate of no condition of workload workloada is known"):
-        at_equal_rate(tmp_path, [plan], bench)
+        at_equal_rate(tmp_path, [plan_of("leveldb")], killed)
+    assert "rate of leveldb not found: its record" in capsys.readouterr().err
+
+
+def test_a_search_that_was_killed_measures_what_it_lacks_again(tmp_path, bench):
+    RunRecord.create(tmp_path / "rates/leveldb", {}, simulated=True)
+    plan = plan_of("leveldb")
+    at_equal_rate(tmp_path, [plan], bench)(plan, tmp_path / "run")
+    assert target_of(bench.plans[-1]) == "7000" and (tmp_path / "rates/leveldb-2").is_dir()
 
 
 def test_a_measurement_of_its_own_has_no_campaign_s_rate(tmp_path):

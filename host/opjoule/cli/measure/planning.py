@@ -12,6 +12,7 @@ from rich.table import Table
 
 from opjoule.campaign.axes import several
 from opjoule.campaign.campaign import in_condition
+from opjoule.campaign.equal_rate import KEPT_UP
 from opjoule.cli.measure.options import JobOptions, PlanningOptions, ProgramOptions, RigOptions, YcsbOptions
 from opjoule.commissioning.certificate import commissioning_note
 from opjoule.databases.registry import find_database
@@ -52,8 +53,6 @@ from opjoule.studies.ycsb.properties import (
 from opjoule.studies.ycsb.study import HARNESS_S, READS, READS_S, WARM_UP, WARM_UP_S, YcsbStudy
 from opjoule.units import counted
 
-USUAL_RATE: Final = 0.5
-"""Part of the warm-up's rate at which engine and medium keep up: the warm-up still writes into empty memory."""
 SEED = 1
 """Seed of keys, values and order if none is given."""
 JOB_FILES = (
@@ -182,7 +181,7 @@ def _ycsb(options: YcsbOptions) -> YcsbStudy:
         run_s=run_s,
         design=options.design,
         reset=options.reset or (LOAD if INSERT in made or options.generator != "loader" else GO_ON),
-        reads=options.reads is not False,
+        reads=not options.no_reads,
         rate=rate,
         generator=YcsbCore(ROOT / "build" / "ycsb") if options.generator == "ycsb" else None,
     )
@@ -196,7 +195,7 @@ def _rate(options: YcsbOptions, workload: Path) -> tuple[float | str | None, lis
     stated = "target" in {**file_properties(workload), **parse_properties(options.properties)}
     unranged = stated or options.generator != "loader"
     if options.rate is None:
-        return (None if unranged else USUAL_RATE), []
+        return (None if unranged else KEPT_UP), []
     if options.rate == EQUAL:
         return (None if unranged else EQUAL), []
     if stated:
