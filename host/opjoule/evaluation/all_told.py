@@ -63,14 +63,17 @@ class ReadsApart:
         between the bounds of LONGER, a rectangular distribution (JCGM 100:2008, 4.3.7).
         """
         counts = self.operations.counts()
-        if kind not in counts or repeat.core_w is None:
+        if kind not in counts:
             return None
         count = repeat.operations.counts()[kind]
         # Kinds on their own ran side by side: their shares of the energy are those of their time.
         worked_s = {name: _worked_s(self.operations, name) for name in counts}
         part = worked_s[kind] / sum(worked_s.values()) * count / counts[kind]
         longer_s = _worked_s(repeat.operations, kind) - worked_s[kind] * count / counts[kind]
-        least_j, most_j = (times * repeat.core_w * longer_s for times in LONGER)
+        core_w = repeat.core_w  # without the harness, the power of the reads themselves
+        if core_w is None:
+            core_w = self.above_idle.energy_j / sum(worked_s.values())
+        least_j, most_j = (times * core_w * longer_s for times in LONGER)
         own_u_j = abs(most_j - least_j) / math.sqrt(12.0)
         alone = self.above_idle.scaled(part)
         more = Share((least_j + most_j) / 2, own_u_j)

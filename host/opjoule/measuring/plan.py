@@ -118,7 +118,9 @@ class Plan:
         apart = [at for at, step in enumerate(first) if step.role is Role.READS]
         later = [step for at, step in enumerate(first) if at not in apart and at - 1 not in apart]
         if first[0].role is Role.BASELINE and once:
-            later = later[1:]  # an idle phase is that of both repeats beside it
+            later = later[
+                1:
+            ]  # nothing is prepared between repeats: the idle phase between two is that of both
         controls = [step for step in steps if step.role is Role.CONTROL]
         return [*once, *first, *later * (self.repeats - 1), *controls]
 

@@ -81,7 +81,7 @@ class Study(ABC):
         """Names and roles of one repeat's steps and of the controls, in order, without workloads."""
 
     def once(self) -> list[Step]:
-        """Names and roles of the steps before all repeats, which then share the idle phases between them."""
+        """Names and roles of the steps before all repeats, in order, without workloads."""
         return []
 
     def check_here(self) -> None:

@@ -85,6 +85,14 @@ def test_reads_that_take_longer_beside_writes_cost_more_and_are_known_less_well(
     assert share.standard_u_j > (LONGER[1] - LONGER[0]) * more_s * CORE_W / math.sqrt(12) * 0.999
 
 
+def test_reads_on_their_own_count_without_the_harness_too():
+    repeat = replace(repeat_of({"read": 1000, "update": 1000}), core_w=None)
+    share = all_told(repeat, apart_of(2000))["read"]
+    assert share.energy_j == pytest.approx(1000 * READ_J)
+    slower = replace(repeat_of({"read": 1000, "update": 1000}, duration_us=8.0), core_w=None)
+    assert all_told(slower, apart_of(2000))["read"].standard_u_j > share.standard_u_j
+
+
 def test_the_windows_of_the_repeat_are_taken_where_they_know_the_reads_better():
     found = {
         "read": Share(1000 * READ_J, 1e-5, "interval too wide"),

@@ -285,6 +285,16 @@ def test_a_saved_plan_is_the_same_plan_again(tmp_path, argv):
     assert [again.asked[name] for name in ("device", "simulate", "db")] == ["rpi4", True, "leveldb"]
 
 
+def test_a_plan_of_opjoule_0_1_is_repeated_as_it_was(tmp_path):
+    """Its runs were as fast as they could be, on a database each; the cycle in mix blocks is left out."""
+    path = saved(tmp_path, "--rate", "full", "--reset", "load", "--no-reads")
+    plan = json.loads(path.read_text())
+    plan["study"]["blocks"] = True
+    path.write_text(json.dumps(plan))
+    study = plan_again(path, {}).study
+    assert (study.reset, study.rate, study.reads_apart, study.once()) == ("load", None, {}, [])
+
+
 def test_a_plan_that_is_read_twice_never_shows_half_a_workload_file(tmp_path):
     """It is replaced as a whole, so that who has it open still reads all of it."""
     path = saved(tmp_path)

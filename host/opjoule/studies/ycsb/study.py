@@ -437,7 +437,7 @@ class YcsbStudy(Study):
             "generator": self.generator.name if self.generator else "loader",
             **({"design": True} if self.design else {}),
             **({"reset": self.reset} if self.reset != LOAD else {}),
-            **({} if self.reads else {"reads": False}),
+            **({"reads": True} if self.reads else {}),
             **({"rate": self.rate} if self.rate is not None else {}),
         }
 
@@ -467,7 +467,7 @@ class YcsbStudy(Study):
             generator=YcsbCore(jars) if entry["generator"] == YcsbCore.name else None,
             design=bool(entry.get("design", False)),
             reset=str(entry.get("reset", LOAD)),
-            reads=bool(entry.get("reads", True)),
+            reads=bool(entry.get("reads", False)),  # plans of OpJoule 0.1 have none
             rate=entry.get("rate"),
             called=described["name"],
         )
