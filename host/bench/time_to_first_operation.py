@@ -66,7 +66,6 @@ def measure_once(folder: Path, sshd: Sshd, link: Link) -> float:
             "--settle-limit",
             "0",
             "--no-harness",
-            "--no-reads",
             "--rate",
             "full",
             "--reset",

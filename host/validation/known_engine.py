@@ -84,8 +84,8 @@ class Timeline:
         return cls(
             record.run.asked.db or "",
             replace(operations, board_ns=operations.board_ns + later_ns),
-            _moved(of_run, ("board_ns", "end_board_ns"), later_ns),
-            _moved(read_system(record.intact("raw/repeat-1.system.csv")), ("board_ns",), later_ns),
+            moved(of_run, ("board_ns", "end_board_ns"), later_ns),
+            moved(read_system(record.intact("raw/repeat-1.system.csv")), ("board_ns",), later_ns),
             (end_ns - start_ns) * 1e-9,
         )
 
@@ -98,7 +98,7 @@ class Timeline:
     def synced_s(self) -> Float64Array:
         """Starts of the syncs [s]."""
         syncs = self.activities.get("sync")
-        return _seconds(syncs.start_ns) if syncs else np.zeros(0)
+        return seconds(syncs.start_ns) if syncs else np.zeros(0)
 
     @cached_property
     def synced_bytes_per_s(self) -> float:
@@ -107,7 +107,7 @@ class Timeline:
         if syncs is None or syncs.start_ns.size < 2:
             return 0.0
         grid_s, dirtied = self.dirtied
-        at_s = np.maximum.accumulate(np.sort(_seconds(syncs.end_ns)))
+        at_s = np.maximum.accumulate(np.sort(seconds(syncs.end_ns)))
         moved, passed_s = np.diff(np.interp(at_s, grid_s, dirtied)), np.diff(at_s)
         return float(np.quantile(moved / np.maximum(passed_s, SAMPLED_S / 10), 0.95))
 
@@ -123,7 +123,7 @@ class Timeline:
     def seen(self, written_bytes: Float64Array, read_bytes: Float64Array) -> pa.Table:
         """Board samples whose counters show the bytes that the medium has completed by each step."""
         grid_s, _ = self.dirtied
-        sampled_s = _seconds(self.samples["board_ns"].to_numpy())
+        sampled_s = seconds(self.samples["board_ns"].to_numpy())
         at_s = np.arange(min(sampled_s[0], START_S - 0.05), grid_s[-1], SAMPLED_S)
         counted, read = (
             np.rint(np.interp(at_s, grid_s + GRID_S, moved)).astype(np.int64)
@@ -155,7 +155,7 @@ def _placed(timeline: Timeline) -> tuple[Float64Array, Float64Array]:
     rest at the times of flushes and compactions.
     """
     grid_s = np.arange(START_S, START_S + timeline.run_s + 120.0, GRID_S)
-    sampled_s = _seconds(timeline.samples["board_ns"].to_numpy())
+    sampled_s = seconds(timeline.samples["board_ns"].to_numpy())
     counted = timeline.samples["device_written_bytes"].to_numpy().astype(np.float64)
     interval = np.clip(np.searchsorted(sampled_s, grid_s + GRID_S / 2) - 1, 0, sampled_s.size - 2)
     grown = np.maximum(
@@ -164,7 +164,7 @@ def _placed(timeline: Timeline) -> tuple[Float64Array, Float64Array]:
     steps = np.bincount(interval, minlength=sampled_s.size)[interval]
     made = timeline.operations
     writes = ~np.isin(made.kind, [code for code, name in enumerate(made.kinds) if name in READS])
-    at = np.searchsorted(grid_s, _seconds(made.board_ns[writes])) - 1
+    at = np.searchsorted(grid_s, seconds(made.board_ns[writes])) - 1
     logged = np.bincount(np.clip(at, 0, None), made.bytes[writes].astype(np.float64), grid_s.size)
     edges_ns = BOARD_NS + np.rint(np.append(grid_s, grid_s[-1] + GRID_S) * 1e9).astype(np.int64)
     works = sum(
@@ -185,7 +185,8 @@ def _placed(timeline: Timeline) -> tuple[Float64Array, Float64Array]:
     return grid_s, np.cumsum(step_bytes)
 
 
-def _moved(table: pa.Table, columns: tuple[str, ...], later_ns: int) -> pa.Table:
+def moved(table: pa.Table, columns: tuple[str, ...], later_ns: int) -> pa.Table:
+    """A table with the stamps in these columns moved."""
     for name in columns:
         place = table.column_names.index(name)
         table = table.set_column(place, table.schema.field(place), pc.add(table[name], later_ns))
@@ -225,29 +226,34 @@ def draw(
     """
     powers = PartPowers.draw(rng, timeline.operations.counts(), timeline.activities)
     drawn_s = rng.spawn(1)[0].uniform(0.0, WAKES_S)
-    pieces, true_j = _operations(rng, timeline, powers, drawn_s if woken_s is None else woken_s)
-    for name, piece in _background(rng, timeline, powers).items():
+    pieces, true_j = drawn_operations(rng, timeline, powers, drawn_s if woken_s is None else woken_s)
+    for name, piece in drawn_background(rng, timeline, powers).items():
         pieces.append(piece)
         true_j[name] = float(piece.until_j(np.array([1e6]))[0])
-    medium, of_medium_j, course, settled_s = _medium(rng, timeline, late, reads_per_s)
+    medium, of_medium_j, course, settled_s = drawn_medium(rng, timeline, late, reads_per_s)
     for name, energy_j in of_medium_j.items():
         true_j[name] = true_j.get(name, 0.0) + energy_j
     return Drawn([*pieces, *medium], medium, true_j, course.written_bytes, course.read_bytes, settled_s)
 
 
-def _seconds(board_ns: np.ndarray) -> Float64Array:
+def seconds(board_ns: np.ndarray) -> Float64Array:
+    """Time since BOARD_NS [s]."""
     return np.asarray((board_ns - BOARD_NS) * 1e-9, np.float64)
 
 
-def _operations(
-    rng: Generator, timeline: Timeline, powers: PartPowers, woken_s: float
+def drawn_operations(
+    rng: Generator, timeline: Timeline, powers: PartPowers, woken_s: float, loader_j: float = 0.0
 ) -> tuple[list[Piece], dict[str, float]]:
     """Pieces and true energies of the operations: a power while an operation works, plus an energy per operation.
 
     Operations take longer while background work runs, but on average they cost no more.
+
+    Args:
+        woken_s: work of going to sleep and waking up.
+        loader_j: energy of the loader itself per operation.
     """
     made = timeline.operations
-    begin_s, length_s = _seconds(made.board_ns), made.duration_ns * 1e-9
+    begin_s, length_s = seconds(made.board_ns), made.duration_ns * 1e-9
     energy_j, true_j = np.zeros(len(made)), {}
     for name in made.counts():
         rows = made.of_kind(name)
@@ -259,13 +265,13 @@ def _operations(
         state = timeline.beside[rows]
         mean_s = np.bincount(state, works_s) / np.maximum(np.bincount(state), 1)
         works_s *= works_s.mean() / mean_s[state]
-        energy_j[rows] = powers.operations_j(rng, name, works_s, usual_s)
+        energy_j[rows] = powers.operations_j(rng, name, works_s, usual_s) + loader_j
         true_j[name] = float(energy_j[rows].sum())
     threads = [made.thread == thread for thread in np.unique(made.thread)]
     return [Steady(begin_s[t], (begin_s + length_s)[t], energy_j[t]) for t in threads], true_j
 
 
-def _background(rng: Generator, timeline: Timeline, powers: PartPowers) -> dict[str, Piece]:
+def drawn_background(rng: Generator, timeline: Timeline, powers: PartPowers) -> dict[str, Piece]:
     """Power of each activity, humped or flat. A thread that waits for a sync, or flushes, does not compact.
 
     Concurrent syncs draw what one does: threads that wait for the same medium are off the processor.
@@ -286,11 +292,11 @@ def _background(rng: Generator, timeline: Timeline, powers: PartPowers) -> dict[
                 at = np.searchsorted(edges, cut[:-1], "right") - 1
                 pieces += list(zip(cut[:-1], cut[1:], own_w * shape[at], strict=True))
         begin_ns, finish_ns, power_w = np.array(pieces or np.zeros((0, 3))).T
-        by_activity[name] = Overlapping(_seconds(begin_ns), _seconds(finish_ns), power_w)
+        by_activity[name] = Overlapping(seconds(begin_ns), seconds(finish_ns), power_w)
     return by_activity
 
 
-def _medium(
+def drawn_medium(
     rng: Generator, timeline: Timeline, late: bool, reads_per_s: float
 ) -> tuple[list[Piece], dict[str, float], MediumCourse, float]:
     """Draws a medium with its own write rate and a tail; returns pieces, true energies, course and end [s]."""
@@ -305,9 +311,7 @@ def _medium(
     powers = {"write_back": course.write_back_w, "tail": course.tail_w}
     intervals = timeline.activities.get("sync")
     syncs = (
-        (_seconds(intervals.start_ns), _seconds(intervals.end_ns))
-        if intervals
-        else (np.zeros(0), np.zeros(0))
+        (seconds(intervals.start_ns), seconds(intervals.end_ns)) if intervals else (np.zeros(0), np.zeros(0))
     )
     waited = waited_part(grid_s, *syncs)
     true_j = {name: float((power_w * (1.0 - waited)).sum() * GRID_S) for name, power_w in powers.items()}

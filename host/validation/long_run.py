@@ -48,7 +48,6 @@ def measure(hours: float, out: Path) -> dict[str, list[float]]:
     command += [
         "--repeats",
         "1",
-        "--no-reads",
         "--rate",
         "full",
         "--reset",

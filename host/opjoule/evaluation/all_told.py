@@ -2,39 +2,28 @@
 
 A run and its settle contain everything that its operations cause. Reads cause nothing later, so what they leave of the
 whole belongs to the kind that writes: its syncs, flushes, compactions, write-back and tail need not be told apart. What
-the reads draw is known from a run of reads on their own. docs/method/attribution.md, "All told".
+the reads draw is known from the windows of the runs, and from the time for which they work. docs/method/attribution.md,
+"All told".
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final, Self
+from dataclasses import replace
+from typing import Any, Final
 
 import numpy as np
-import pyarrow as pa
 
-from opjoule.attribution.activities import background
-from opjoule.attribution.budgets import SensorBudget
 from opjoule.attribution.shares import Attribution, Share
-from opjoule.energy.baseline import MarginalEnergy
 from opjoule.evaluation.quantities.attribution import READS
 from opjoule.evaluation.quantities.figures import Figure, over_repeats
 from opjoule.evaluation.quantities.repeat import NO_IDLE, Repeat
 from opjoule.operations.operation_table import OperationTable
-from opjoule.record.phases import Phase
 from opjoule.units import COVERAGE_FACTOR, Missing, Quantity, exact
 
 PROCESSOR: Final = (0.25, 2.5)
 """Bounds of an operation's power while it works, over that of a processor that runs the loader without a database."""
-LONGER: Final = (0.0, 1.2)
-"""The same bounds for the time that an operation takes in addition beside others. Assumed: a processor that waits for
-memory draws about as much as one that computes, and an operation that waits off the processor draws nothing."""
-SHORTEST_S: Final = 0.5
-"""Shortest stretch of reads on their own that counts [s]."""
-TAIL_S: Final = 1.0
-"""Time for which a medium may draw more after it was written to [s]; simulation/models.toml has sources."""
 WORKS_TIMES: Final = 3.0
 """An operation that takes longer than so many times the median of its kind waits for the rest."""
 BY_BYTES: Final = (
@@ -42,69 +31,10 @@ BY_BYTES: Final = (
 )
 
 
-@dataclass(frozen=True)
-class ReadsApart:
-    """The longest stretch of a run of the workload's reads on their own in which the engine does nothing else."""
-
-    above_idle: Share
-    operations: OperationTable
-
-    @classmethod
-    def of(cls, marginal: MarginalEnergy, operations: OperationTable) -> Self:
-        """Its operations, of which there are some, and their energy above idle."""
-        whole = SensorBudget.of([marginal]).whole
-        scale = {"scale": whole.in_common_j["scale"]}  # idle power and noise are those of this run alone
-        return cls(replace(whole, in_common_j=scale), operations)
-
-    def energy_in(self, repeat: Repeat, kind: str) -> Share | None:
-        """Energy of a kind's operations in a repeat; None if it did not run on its own.
-
-        Beside writes, an operation may take longer: colder caches, more files to look into. The power of that time is
-        between the bounds of LONGER, a rectangular distribution (JCGM 100:2008, 4.3.7).
-        """
-        counts = self.operations.counts()
-        if kind not in counts:
-            return None
-        count = repeat.operations.counts()[kind]
-        # Kinds on their own ran side by side: their shares of the energy are those of their time.
-        worked_s = {name: _worked_s(self.operations, name) for name in counts}
-        part = worked_s[kind] / sum(worked_s.values()) * count / counts[kind]
-        longer_s = _worked_s(repeat.operations, kind) - worked_s[kind] * count / counts[kind]
-        core_w = repeat.core_w  # without the harness, the power of the reads themselves
-        if core_w is None:
-            core_w = self.above_idle.energy_j / sum(worked_s.values())
-        least_j, most_j = (times * core_w * longer_s for times in LONGER)
-        own_u_j = abs(most_j - least_j) / math.sqrt(12.0)
-        alone = self.above_idle.scaled(part)
-        more = Share((least_j + most_j) / 2, own_u_j)
-        return Share.sum_of([alone, more])
-
-
-def quiet_part(reads: Phase, events: pa.Table) -> Phase | None:
-    """The longest part of a phase without flush, compaction or sync, or the medium's tail after one.
-
-    None if no part is long enough. An engine that was written to before may merge files while it is only read.
-    """
-    start_ns, end_ns = reads.start_board_ns, reads.end_board_ns
-    works = [
-        interval
-        for intervals in background(events).values()
-        for interval in zip(intervals.start_ns.tolist(), intervals.end_ns.tolist(), strict=True)
-    ]
-    quiet_ns, at_ns = (start_ns, start_ns), start_ns
-    for begin_ns, finish_ns in sorted([*works, (end_ns, end_ns)]):
-        if min(begin_ns, end_ns) - at_ns > quiet_ns[1] - quiet_ns[0]:
-            quiet_ns = at_ns, min(begin_ns, end_ns)
-        at_ns = max(at_ns, finish_ns + round(TAIL_S * 1e9))
-    if quiet_ns[1] - quiet_ns[0] < SHORTEST_S * 1e9:
-        return None
-    return replace(reads, start_board_ns=quiet_ns[0], end_board_ns=quiet_ns[1])
-
-
-def by_operation(repeats: Sequence[Repeat], apart: ReadsApart | None) -> dict[str, Any]:
-    """Counts and energies by kind of operation, means over the repeats; `apart`: the reads on their own."""
+def by_operation(repeats: Sequence[Repeat]) -> dict[str, Any]:
+    """Counts and energies by kind of operation, means over the repeats."""
     counts = OperationTable.concatenate([repeat.operations for repeat in repeats]).counts()
-    told = [all_told(repeat, apart) for repeat in repeats]
+    told = [all_told(repeat) for repeat in repeats]
     entries = {}
     for kind, count in counts.items():
         pairs = zip(repeats, told, strict=True)
@@ -120,7 +50,7 @@ def by_operation(repeats: Sequence[Repeat], apart: ReadsApart | None) -> dict[st
     return entries
 
 
-def all_told(repeat: Repeat, apart: ReadsApart | None = None) -> Mapping[str, Share | Missing]:
+def all_told(repeat: Repeat) -> Mapping[str, Share | Missing]:
     """Energy above idle of all operations of each kind in one repeat, with all that they cause [J].
 
     The shares add up to the energy of run and settle above idle. Missing without idle power, or if what the reads draw
@@ -130,7 +60,7 @@ def all_told(repeat: Repeat, apart: ReadsApart | None = None) -> Mapping[str, Sh
     counts = repeat.operations.counts()
     if isinstance(whole, Missing) or len(counts) == 1:
         return dict.fromkeys(counts, whole)
-    reading = {kind: _reads(repeat, kind, apart) for kind in counts if kind in READS}
+    reading = {kind: _reads(repeat, kind) for kind in counts if kind in READS}
     writing = [kind for kind in counts if kind not in READS]
     if unknown := next((share for share in reading.values() if isinstance(share, Missing)), None):
         return {**reading, **dict.fromkeys(writing, unknown)}
@@ -153,26 +83,27 @@ def _whole(repeat: Repeat) -> Share | Missing:
     return Share(marginal.energy.value, marginal.budget.standard_u)
 
 
-def _reads(repeat: Repeat, kind: str, apart: ReadsApart | None) -> Share | Missing:
-    """Energy of the operations of a kind that only reads: of all that is known of it, the narrowest.
+def _reads(repeat: Repeat, kind: str) -> Share | Missing:
+    """Energy of the operations of a kind that only reads.
 
-    Known are the reads on their own, the windows of the repeat, and bounds from the time for which the operations
-    worked. If the first two contradict each other, the interval reaches both.
+    The windows of the repeat and the time for which the operations worked are two independent estimates: the mean is
+    weighted by their variances. If they contradict each other, the interval reaches both.
     """
     attribution = repeat.attribution
     found = attribution.operations.get(kind) if isinstance(attribution, Attribution) else None
-    alone = apart.energy_in(repeat, kind) if apart else None
-    measured = [share for share in (alone, found) if share and share.has_interval]
-    known = measured or [bounds for bounds in [_by_time(repeat, kind)] if bounds]
+    known = [share for share in (found, _by_time(repeat, kind)) if share and share.has_interval]
     if not known:
         why = found.unidentified if found else getattr(attribution, "reason", "")
         return Missing(why or f"what a {kind} draws was not found", "J")
-    best = min(known, key=lambda share: share.standard_u_j)
-    for other in known:
-        apart_j = abs(other.energy_j - best.energy_j)
-        if apart_j > COVERAGE_FACTOR * math.hypot(other.standard_u_j, best.standard_u_j):
-            best = replace(best, standard_u_j=math.hypot(best.standard_u_j, apart_j / math.sqrt(3.0)))
-    return replace(best, unidentified="")
+    if len(known) == 1:
+        return replace(known[0], unidentified="")
+    windows, time = known
+    weight = time.standard_u_j**2 / (windows.standard_u_j**2 + time.standard_u_j**2)
+    mean = Share.sum_of([windows.scaled(weight), time.scaled(1.0 - weight)])
+    off_j = abs(windows.energy_j - time.energy_j)
+    if off_j > COVERAGE_FACTOR * math.hypot(windows.standard_u_j, time.standard_u_j):
+        mean = replace(mean, standard_u_j=math.hypot(mean.standard_u_j, off_j / math.sqrt(3.0)))
+    return replace(mean, unidentified="")
 
 
 def _by_time(repeat: Repeat, kind: str) -> Share | None:

@@ -14,12 +14,11 @@ from typing import Any
 import pyarrow as pa
 
 from opjoule.attribution.shares import Attribution
-from opjoule.energy.baseline import marginal_energy
 from opjoule.energy.budget import Budget
 from opjoule.energy.near_range import near_range_warnings
 from opjoule.errors import DataFault, RecordFault
 from opjoule.evaluation.alignment import Alignment
-from opjoule.evaluation.all_told import ReadsApart, by_operation, quiet_part
+from opjoule.evaluation.all_told import by_operation
 from opjoule.evaluation.attributed import (
     MediumTrace,
     WorkedRun,
@@ -35,7 +34,7 @@ from opjoule.evaluation.quantities.figures import Figure, Figures, by_repeat, me
 from opjoule.evaluation.quantities.operations import operations as operations_of
 from opjoule.evaluation.quantities.operations import per_operation
 from opjoule.evaluation.quantities.repeat import NO_IDLE, Repeat, RepeatEnergy, StorageEnergy, SystemSamples
-from opjoule.evaluation.repeat_energy import HARNESS, AlignedTrace, Harness, repeat_energy, repeat_idle
+from opjoule.evaluation.repeat_energy import HARNESS, AlignedTrace, Harness, repeat_energy
 from opjoule.evaluation.stability import busy_warnings, stability_warnings
 from opjoule.evaluation.until import until_warnings
 from opjoule.evaluation.wording import Wording, wording_of
@@ -77,7 +76,7 @@ def build_result(parts: AlignedRun) -> tuple[dict[str, Any], list[TraceFault]]:
     numbers = worked_repeats(phases)
     if not numbers:
         raise DataFault("no repeat has a complete run: there is no result to give")
-    repeats = _repeats(parts, numbers)
+    repeats = repeats_of(parts, numbers)
     wording = wording_of(record.run)
     quantities = wording.quantities
     figures = [quantities.figures(repeat) for repeat in repeats]
@@ -102,7 +101,7 @@ def build_result(parts: AlignedRun) -> tuple[dict[str, Any], list[TraceFault]]:
         **harness,
         "alignment": parts.alignment.stated(),
         "timebase": repeats[0].energy.run.timebase.stated(),
-        "by_operation": by_operation(repeats, _reads_apart(parts)),
+        "by_operation": by_operation(repeats),
         "warnings": _warnings(parts, wording, repeats, figures),
         **({"disturbed": disturbance} if (disturbance := record.run.found.device.disturbance) else {}),
         **({"server": server_usage(files)} if (files := record.raw_files("server-*.csv")) else {}),
@@ -110,22 +109,6 @@ def build_result(parts: AlignedRun) -> tuple[dict[str, Any], list[TraceFault]]:
     }
     write_parquet(record.path("attribution.parquet"), schemas.ATTRIBUTION, [course_table(repeats)])
     return result, [fault for repeat in repeats for fault in trace_faults(repeat.number, repeat.energy)]
-
-
-def _reads_apart(parts: AlignedRun) -> ReadsApart | None:
-    """The reads on their own; None without them, without idle power, or without a sound trace of them."""
-    cycle = Cycle.of_reads(parts.phases)
-    quiet = quiet_part(cycle.work, parts.events) if cycle else None
-    if cycle is None or quiet is None:
-        return None
-    with suppress(DataFault):
-        idle = repeat_idle(parts.aligned, cycle)
-        operations = parts.operations.started_in(quiet.start_board_ns, quiet.end_board_ns)
-        if idle is None or not len(operations):
-            return None
-        energy = parts.aligned.energy(quiet, quiet)
-        return ReadsApart.of(marginal_energy(energy, idle, parts.aligned.sensor), operations)
-    return None
 
 
 def _warnings(
@@ -175,7 +158,7 @@ def _notes(wording: Wording, record: RunRecord, aligned: AlignedTrace, phases: S
     return [*wording.notes(record.run), *stand_ins, *near_range]
 
 
-def _repeats(evidence: AlignedRun, numbers: Sequence[int]) -> list[Repeat]:
+def repeats_of(evidence: AlignedRun, numbers: Sequence[int]) -> list[Repeat]:
     """The repeats with these numbers; the attribution is fitted to all of them together."""
     aligned, phases = evidence.aligned, evidence.phases
     with ThreadPoolExecutor(1) as beside:

@@ -20,7 +20,7 @@ from opjoule.measuring.settling import Settling
 from opjoule.meters.capture import Capture
 from opjoule.operations.board_files import MARKS_FILE, PhaseMark
 from opjoule.record.groups import ABOVE_IDLE
-from opjoule.record.phases import MEASURED, SIGNATURE, WORKED, Phase, Role
+from opjoule.record.phases import SIGNATURE, WORKED, Phase, Role
 from opjoule.record.run_record import RunRecord
 from opjoule.studies.interface import Step, Workload
 
@@ -171,7 +171,7 @@ class Execution:
             raise DeviceFault(f"{step.name} ended without marking its start and end; see {self._raw}")
         self._written, self._before_bytes = printed.settled, pending
         self._add(Phase(step.name, repeat, *bounds, role=step.role))
-        if step.role not in MEASURED:
+        if step.role not in WORKED:
             self._fetch_runs()
 
     def _bounds(self, step: Step, printed: PrintedMarks) -> Bounds | None:
@@ -245,7 +245,7 @@ class Execution:
 
     def _baseline(self, step: Step, repeat: int) -> None:
         """Measures idle power; after the work, it begins with the end of the drain."""
-        worked = any(phase.repeat == repeat and phase.role in MEASURED for phase in self.phases)
+        worked = any(phase.repeat == repeat and phase.role in WORKED for phase in self.phases)
         if not worked:
             self._board.preparation.before_run()
         if self._plan.idle_s <= 0:

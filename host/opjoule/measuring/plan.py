@@ -115,10 +115,9 @@ class Plan:
         """The steps of all repeats, and those before and after them, in order, without workloads."""
         once, steps = self.study.once(), self.study.steps()
         first = [step for step in steps if step.role is not Role.CONTROL]
-        apart = [at for at, step in enumerate(first) if step.role is Role.READS]
-        later = [step for at, step in enumerate(first) if at not in apart and at - 1 not in apart]
+        later = first
         if first[0].role is Role.BASELINE and once:
-            later = later[
+            later = first[
                 1:
             ]  # nothing is prepared between repeats: the idle phase between two is that of both
         controls = [step for step in steps if step.role is Role.CONTROL]

@@ -22,10 +22,10 @@ class Role(StrEnum):
     """Idle power, before and after the work."""
     WORK = "work"
     """The measured work, one phase a repeat. It may mark phases of its own inside."""
-    READS = "reads"
-    """The operations of the measured work that only read, on their own."""
     BLOCKS = "blocks"
     """In records of OpJoule 0.1: the same work in mix blocks, once. No figure depends on it."""
+    READS = "reads"
+    """In records of a development version: the operations that only read, on their own. No figure depends on it."""
     DRAIN = "drain"
     """Started work finishes: writes, background work, the medium's tail."""
     CONTROL = "control"
@@ -34,8 +34,6 @@ class Role(StrEnum):
 
 WORKED: Final = (Role.WORK, Role.BLOCKS)
 """Roles of the phases that contain the measured work."""
-MEASURED: Final = (*WORKED, Role.READS)
-"""Roles of the phases that have energies of operations."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +62,7 @@ class Phase:
 
 @dataclass(frozen=True)
 class Cycle:
-    """The phases from which the figures of one repeat are computed, or those of its reads on their own."""
+    """The phases from which the figures of one repeat are computed."""
 
     work: Phase
     drain: Phase | None
@@ -73,23 +71,12 @@ class Cycle:
 
     @classmethod
     def of(cls, phases: Sequence[Phase], repeat: int) -> Cycle | None:
-        """The cycle of one repeat; None if its work did not finish."""
-        return cls._around(phases, repeat, WORKED)
-
-    @classmethod
-    def of_reads(cls, phases: Sequence[Phase]) -> Cycle | None:
-        """The cycle of the reads on their own; None if the measurement had none, or they did not finish."""
-        repeat = next((phase.repeat for phase in phases if phase.role is Role.READS), None)
-        return None if repeat is None else cls._around(phases, repeat, (Role.READS,))
-
-    @classmethod
-    def _around(cls, phases: Sequence[Phase], repeat: int, roles: Sequence[Role]) -> Cycle | None:
-        """The cycle around the first phase with one of the roles in a repeat.
+        """The cycle of one repeat; None if its work did not finish.
 
         Work that has no baseline of its own before it started in that of the repeat before.
         """
         of_repeat = [phase for phase in phases if phase.repeat == repeat]
-        work = next((phase for phase in of_repeat if phase.role in roles), None)
+        work = next((phase for phase in of_repeat if phase.role in WORKED), None)
         if work is None:
             return None
         after = of_repeat[of_repeat.index(work) :]

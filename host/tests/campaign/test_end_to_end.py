@@ -11,7 +11,6 @@ import subprocess
 import pytest
 from measure_process import LIMIT_S, ROOT, SMALL, await_phase, command, environment, own_lines, report, start
 from opjoule.evaluation.wording import YCSB_QUANTITIES as YCSB
-from opjoule.record.phases import Role
 from opjoule.record.run_record import RunRecord
 from opjoule.trace.journal import read_trace
 
@@ -44,11 +43,8 @@ def test_the_summary_gives_joules_per_operation_and_says_simulated(leveldb):
     assert "above idle per operation" in " ".join(ended.stdout.split())
 
 
-def test_reads_run_on_their_own_once_and_tell_what_an_update_costs_all_told(leveldb):
+def test_reads_and_updates_all_told_are_the_whole_energy_above_idle(leveldb):
     out, ended = leveldb
-    run = RunRecord.open(out).run
-    assert [phase.name for phase in run.phases if phase.role is Role.READS] == ["reads"]
-    assert set(run.loader["reads-1"].by_kind) == {"read"}
     result = result_of(out)
     told = {kind: entry["all_told_energy_per_operation_j"] for kind, entry in result["by_operation"].items()}
     total_j = sum(
@@ -158,7 +154,6 @@ def test_databases_distributions_threads_and_repeats_measure(tmp_path, name, arg
         tmp_path / name,
         *arguments,
         "--no-harness",
-        "--no-reads",
         "--rate",
         "full",
         "--reset",
@@ -309,7 +304,6 @@ def test_without_a_sync_line_the_board_plays_its_load_signature(tmp_path):
         "--db",
         "leveldb",
         "--no-harness",
-        "--no-reads",
         "--rate",
         "full",
         "--reset",

@@ -37,7 +37,6 @@ def measured(out: Path, medium: str, *options: str):
         "--idle",
         "3",
         "--no-harness",
-        "--no-reads",
         "--rate",
         "full",
         "--reset",

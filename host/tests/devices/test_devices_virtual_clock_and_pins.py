@@ -194,7 +194,7 @@ def slewed(image, tmp_path_factory):
     out = folder / "record"
     parsed = commands.parse(
         ["--db", "leveldb", "--device", "virtual", "--records", "200", "--operations", "300", "--idle", "8",
-         "--no-harness", "--no-reads", "--rate", "full", "--reset", "load", "--repeats", "1"]
+         "--no-harness", "--rate", "full", "--reset", "load", "--repeats", "1"]
     )  # fmt: skip
     plan = make_plan(parsed.options)
     virtual = virtual_rig(plan.board, root=ROOT, truth=folder / "truth.json", seed=1,

@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.end_to_end, pytest.mark.thorough]
 def measured(tmp_path: Path, *options: str, user: str = "rig", **wanted: str) -> Path:
     parsed = commands.parse(
         ["--db", "leveldb", "--device", "virtual", "--records", "200", "--operations", "300", "--idle", "2",
-         "--no-harness", "--no-reads", "--rate", "full", "--reset", "load", "--repeats", "1", *options]
+         "--no-harness", "--rate", "full", "--reset", "load", "--repeats", "1", *options]
     )  # fmt: skip
     plan = make_plan(parsed.options)
     out = tmp_path / "record"
@@ -76,7 +76,7 @@ set -e
 cd /home/rig/opjoule
 PYTHONPATH=host python3 -m opjoule.cli.start --db leveldb --device generic-linux --storage disk \\
   --rig /home/rig/rig.toml --out /home/rig/record --records 200 --operations 300 --idle 2 --no-harness \\
-  --no-reads --rate full --reset load --repeats 1 \\
+  --rate full --reset load --repeats 1 \\
   --no-signature --json
 """
 

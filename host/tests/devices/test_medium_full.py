@@ -112,7 +112,7 @@ def ended(running: subprocess.Popen[str]) -> str:
 @pytest.mark.parametrize("after", ["load", "idle-before", "settle"])
 def test_a_disk_that_is_full_in_mid_run_is_reported_and_what_was_recorded_stays(small, after):
     out = small / "record"
-    running = start(out, "--no-harness", "--no-reads", "--rate", "full", "--reset", "load")
+    running = start(out, "--no-harness", "--rate", "full", "--reset", "load")
     await_phase(out, after)
     filler = fill(small)
     line = ended(running)
@@ -133,7 +133,7 @@ def test_a_disk_that_is_full_in_mid_run_is_reported_and_what_was_recorded_stays(
 @pytest.mark.end_to_end
 def test_a_folder_that_is_removed_in_mid_run_is_reported(tmp_path):
     out = tmp_path / "record"
-    running = start(out, "--no-harness", "--no-reads", "--rate", "full", "--reset", "load")
+    running = start(out, "--no-harness", "--rate", "full", "--reset", "load")
     await_phase(out, "load")
     shutil.rmtree(out)
     line = ended(running)

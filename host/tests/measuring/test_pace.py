@@ -41,7 +41,7 @@ def test_a_plan_has_all_its_repeats_and_its_controls():
 
 def test_repeats_that_go_on_are_warmed_up_once_and_have_one_idle_phase_between_them():
     settle, idle, run = ("settle", None), ("idle", 3.0), ("run", 20)
-    once = [("load", None), settle, ("warm-up", None), settle, idle, ("reads", None), settle]
+    once = [("load", None), settle, ("warm-up", None), settle, idle]
     repeats = [run, settle, idle, run, settle, idle]
     assert phases_of("--repeats", "2") == [("rest", 3.0), *once, *repeats, ("harness", None)]
 

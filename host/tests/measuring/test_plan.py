@@ -125,24 +125,8 @@ def test_repeats_that_go_on_share_the_idle_phases_between_them_and_differ_in_the
             names.append([step.name for step in steps])
         line = run_command(study, tmp_path, number)
         seeds.append(line[line.index("--seed") + 1])
-    apart = ["reads", "reads-settle"]
-    assert names == [["idle-before", *apart, "run", "settle", "idle-after"], ["run", "settle", "idle-after"]]
+    assert names == [["idle-before", "run", "settle", "idle-after"], ["run", "settle", "idle-after"]]
     assert seeds == ["10", "11"]
-
-
-@pytest.mark.parametrize(
-    ("argv", "without"),
-    [
-        ([], {"updateproportion": "0"}),
-        (["--workload", "d"], {"insertproportion": "0"}),
-        (["--workload", "f"], {"readmodifywriteproportion": "0"}),
-        (["--workload", "c"], {}),
-        (["-p", "readproportion=0"], {}),
-        (["--generator", "ycsb"], {}),
-    ],
-)
-def test_reads_run_on_their_own_where_writes_run_beside_them(argv, without):
-    assert plan_of(*argv).study.reads_apart == without
 
 
 def test_the_board_decides_the_default_medium():
@@ -287,12 +271,12 @@ def test_a_saved_plan_is_the_same_plan_again(tmp_path, argv):
 
 def test_a_plan_of_opjoule_0_1_is_repeated_as_it_was(tmp_path):
     """Its runs were as fast as they could be, on a database each; the cycle in mix blocks is left out."""
-    path = saved(tmp_path, "--rate", "full", "--reset", "load", "--no-reads")
+    path = saved(tmp_path, "--rate", "full", "--reset", "load")
     plan = json.loads(path.read_text())
     plan["study"]["blocks"] = True
     path.write_text(json.dumps(plan))
     study = plan_again(path, {}).study
-    assert (study.reset, study.rate, study.reads_apart, study.once()) == ("load", None, {}, [])
+    assert (study.reset, study.rate, study.once()) == ("load", None, [])
 
 
 def test_a_plan_that_is_read_twice_never_shows_half_a_workload_file(tmp_path):

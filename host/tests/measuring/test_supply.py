@@ -271,7 +271,6 @@ def test_a_weak_supply_makes_a_measurement_faulty_and_keeps_its_figures(tmp_path
         "--idle",
         "2",
         "--no-harness",
-        "--no-reads",
         "--rate",
         "full",
         "--reset",

@@ -260,7 +260,7 @@ def test_a_measurement_tells_the_mediums_energy_by_its_own_tester(tmp_path, load
         + "".join(f'{key} = "keep"\n' for key in KEEP)
     )
     words = "--device rpi4 --db leveldb --records 2000 --operations 20000 --idle 1 --repeats 1 --no-harness"
-    words += " --no-reads --rate full --reset load"
+    words += " --rate full --reset load"
     done = command(
         load, *words.split(), "--no-signature", "--storage-meter", "fnirsi", "--rig", tmp_path / "rig.toml",
         "--out", tmp_path / "out", "--json", stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path,

@@ -52,6 +52,7 @@ def test_the_cycle_in_blocks_is_no_repeat():
 
 
 def test_repeats_that_go_on_share_the_idle_phase_between_them():
+    """Also in a record of a development version, which ran reads on their own."""
     shared = [
         usual_phase("idle-before", 1, 0, 10),
         Phase("reads", 1, 10, 20, role=Role.READS),
@@ -66,7 +67,4 @@ def test_repeats_that_go_on_share_the_idle_phase_between_them():
     first, second = Cycle.of(shared, 1), Cycle.of(shared, 2)
     assert first.work is shared[3] and first.drain is shared[4] and first.baselines == (shared[0], shared[5])
     assert second.work is shared[6] and second.baselines == (shared[5], shared[8])
-    reads = Cycle.of_reads(shared)
-    assert reads.work is shared[1] and reads.drain is shared[2] and reads.baselines == first.baselines
-    assert Cycle.of_reads(phases(*ONE)) is None
     assert worked_repeats(shared) == [1, 2]

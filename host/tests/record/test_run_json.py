@@ -24,7 +24,7 @@ from opjoule.units import Measured, k_of
 from raw_record import finished_record, run_json
 
 ROOT = Path(__file__).resolve().parents[3]
-EXAMPLE = ROOT / "runs" / "example"
+EARLIER = ROOT / "host/tests/support/earlier_record"
 
 
 def test_every_field_is_in_the_reference():
@@ -95,23 +95,23 @@ BUDGET_OF = {
 }
 
 
-def test_the_example_is_analysed_to_the_figures_that_it_had(tmp_path):
+def test_an_earlier_record_is_analysed_to_the_figures_that_it_had(tmp_path):
     """Those of the program as it was before run.json was a value; sums of floats differ by machine in the last bits.
 
     At that time every k was 2, of an energy's parts, too; standard uncertainties are the same.
     """
-    shutil.copytree(EXAMPLE, tmp_path / "example", ignore=shutil.ignore_patterns("report.html"))
-    killed(tmp_path / "example")
-    run_report(ReportOptions(record=tmp_path / "example"))
-    result = read_result(tmp_path / "example").numbers
-    wanted = json.loads((ROOT / "host/tests/support/example_figures.json").read_text())
+    shutil.copytree(EARLIER, tmp_path / "earlier")
+    killed(tmp_path / "earlier")
+    run_report(ReportOptions(record=tmp_path / "earlier"))
+    result = read_result(tmp_path / "earlier").numbers
+    wanted = json.loads((ROOT / "host/tests/support/earlier_figures.json").read_text())
     figures = {path: quantity(result, path) for path in wanted}
     for path, (value, u) in wanted.items():
         k = k_of(result[BUDGET_OF[path.partition(".")[0]]]) if "budget." in path else 2.0
         assert figures[path].value == pytest.approx(value * k / 2, rel=1e-12, abs=0), path
         standard_u = figures[path].standard_u if isinstance(figures[path], Measured) else None
         assert standard_u == (None if u is None else pytest.approx(u / 2, rel=1e-9, abs=0)), path
-    assert RunRecord.open(tmp_path / "example").run.sensor.shunt.ohm == 0.1
+    assert RunRecord.open(tmp_path / "earlier").run.sensor.shunt.ohm == 0.1
 
 
 def test_the_report_draws_with_the_map_that_the_result_rests_on(tmp_path):

@@ -1,4 +1,4 @@
-"""Versions that meet: the example is read by everything, a record of another version is refused in one line."""
+"""Versions that meet: records of today and of 0.1.0 are read by everything, of another version refused in one line."""
 
 import json
 import os
@@ -14,6 +14,7 @@ from opjoule.record.run_record import with_digest
 
 HOST = Path(__file__).resolve().parents[2]
 EXAMPLE = HOST.parent / "runs/example"
+EARLIER = HOST / "tests/support/earlier_record"
 READERS = {
     "report": ["report", "{run}"],
     "verify": ["verify", "{run}"],
@@ -41,7 +42,10 @@ def said(argv, run):
 
 
 @pytest.mark.parametrize("reader", ["report", "verify", "list", "show", "export"])
-def test_the_example_is_read(run, reader):
+@pytest.mark.parametrize("record", [EXAMPLE, EARLIER])
+def test_a_record_of_today_and_an_earlier_one_are_read(tmp_path, record, reader):
+    run = tmp_path / "run"
+    shutil.copytree(record, run)
     ended = said(READERS[reader], run)
     assert ended.returncode == 0, ended.stderr
 

@@ -18,7 +18,6 @@ SHORT = (
     "1",
     "--repeats",
     "1",
-    "--no-reads",
     "--rate",
     "full",
     "--reset",

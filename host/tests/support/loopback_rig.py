@@ -78,7 +78,6 @@ class LoopbackRig:
             "--settle-limit",
             "60",
             "--no-harness",
-            "--no-reads",
             "--reset",
             "load",
             "--no-signature",

@@ -9,12 +9,12 @@ from known_engine import START_S, Timeline, draw  # path set above
 from known_medium import Medium
 from opjoule.attribution.activities import background_s
 
-EXAMPLE = Path(__file__).resolve().parents[3] / "runs/example"
+EARLIER = Path(__file__).resolve().parents[1] / "support/earlier_record"
 
 
 @pytest.fixture(scope="module")
 def timeline():
-    return Timeline.read(EXAMPLE)
+    return Timeline.read(EARLIER)
 
 
 def test_the_parts_are_all_that_the_board_draws_above_idle(timeline):

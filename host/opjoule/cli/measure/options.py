@@ -258,9 +258,6 @@ class WorkloadOptions(Options):
         "operations per second of the runs: full, as fast as the engine goes; P%%, a part of the rate that a warm-up "
         "of 10 s reaches; or a number (default: 50%%, at which most engines and media keep up)",
     )
-    no_reads: bool = flag(
-        "do not run the workload's reads on their own before the first repeat; they tell what a write costs all told"
-    )
     no_harness: bool = flag("do not measure the loader's own cost")
     properties: tuple[str, ...] = repeated(str, "KEY=VALUE", "any YCSB or engine property", **{NAME: "-p"})
 

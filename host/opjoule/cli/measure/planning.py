@@ -50,7 +50,7 @@ from opjoule.studies.ycsb.properties import (
     parse_properties,
     workload_properties,
 )
-from opjoule.studies.ycsb.study import HARNESS_S, READS, READS_S, WARM_UP, WARM_UP_S, YcsbStudy
+from opjoule.studies.ycsb.study import HARNESS_S, WARM_UP, WARM_UP_S, YcsbStudy
 from opjoule.units import counted
 
 SEED = 1
@@ -181,7 +181,6 @@ def _ycsb(options: YcsbOptions) -> YcsbStudy:
         run_s=run_s,
         design=options.design,
         reset=options.reset or (LOAD if INSERT in made or options.generator != "loader" else GO_ON),
-        reads=not options.no_reads,
         rate=rate,
         generator=YcsbCore(ROOT / "build" / "ycsb") if options.generator == "ycsb" else None,
     )
@@ -310,7 +309,7 @@ def known_s(plan: Plan) -> dict[str, float]:
     """Part -> the known time of one measurement [s], over all repeats and what follows them."""
     study, steps = plan.study, plan.all_steps()
     run_s = study.run_s or 0 if isinstance(study, YcsbStudy) else 0
-    lengths_s = {WARM_UP: WARM_UP_S, READS: READS_S, "run": run_s} if run_s else {}
+    lengths_s = {WARM_UP: WARM_UP_S, "run": run_s} if run_s else {}
     runs_s = sum(min(lengths_s.get(step.name, 0), run_s) for step in steps)
     return {
         "idle": sum(step.role is Role.BASELINE for step in steps) * plan.idle_s,

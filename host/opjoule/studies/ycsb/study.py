@@ -35,9 +35,6 @@ from opjoule.units import counted
 
 HARNESS_S = 2.0
 HARNESS_LIMIT_S: Final = 3
-READS: Final = "reads"
-READS_S: Final = 6
-"""Length of the reads on their own [s]."""
 WARM_UP: Final = "warm-up"
 WARM_UP_S: Final = 10
 """Length of the warm-up [s]: several times what an engine keeps in memory before it writes and merges files."""
@@ -74,8 +71,6 @@ class YcsbStudy(Study):
     reset: str = LOAD
     """Whether each repeat loads its database, copies one that was loaded once and is kept on the medium, or goes on
     with that of the repeat before it."""
-    reads: bool = True
-    """Run the operations that only read on their own, where others run beside them."""
     rate: float | str | None = None
     """Rate of the runs over the one that the warm-up reaches; EQUAL: that of all conditions of a campaign; None: as
     fast as they can, or by the property target."""
@@ -109,15 +104,6 @@ class YcsbStudy(Study):
     def warms_up(self) -> bool:
         """Whether a warm-up comes before all repeats."""
         return self.reset == GO_ON or isinstance(self.rate, float)
-
-    @property
-    def reads_apart(self) -> dict[str, str]:
-        """Properties with which the kinds that only read run on their own; empty unless others run beside them."""
-        made = kinds(self.effective)
-        reading = [kind for kind in made if kind in ("read", "scan")]
-        if not self.reads or self.generator or not reading or len(reading) == len(made):
-            return {}
-        return {f"{kind}proportion": "0" for kind in made if kind not in reading}
 
     def _at_most(self, length_s: int) -> int:
         """A length that does not exceed a run's [s]."""
@@ -182,7 +168,6 @@ class YcsbStudy(Study):
             "load": f"{self.properties['recordcount']} records into {self.database.title}{once}",
             f"{WARM_UP}-load": f"once: {self.properties['recordcount']} records for the warm-up",
             WARM_UP: f"once: {self._at_most(WARM_UP_S)} s of the same work as fast as it can, in no figure",
-            READS: f"once: {self._at_most(READS_S)} s of the operations that only read, on their own",
             "copy": "copy of the kept database, only for this repeat",
             "run": f"{work}, {counted(self.threads, 'thread')}",
             "harness": f"once: {HARNESS_S:g} s of the same workload without a database",
@@ -204,8 +189,6 @@ class YcsbStudy(Study):
     def steps(self) -> list[Step]:
         """Load and run with the phases around them, and the harness."""
         load, run = Step("load", Role.PREPARE), around(Step("run", Role.WORK))
-        if self.reads_apart:
-            run[1:1] = [Step(READS, Role.READS), Step(f"{READS}-settle", Role.DRAIN)]
         prepared = {GO_ON: [], COPY: [load, Step("copy", Role.PREPARE)], LOAD: [load]}[self.reset]
         settled = [made for step in prepared for made in (step, Step(f"{step.name}-settle", Role.DRAIN))]
         return [*settled, *run, *([Step("harness", Role.CONTROL)] if self.harness else [])]
@@ -283,7 +266,7 @@ class YcsbStudy(Study):
 
     def ranging(self) -> Self:
         """A run as long as the warm-up, as fast as it goes, on a new database."""
-        alone = replace(self, rate=None, reset=LOAD, reads=False, harness=False, design=False)
+        alone = replace(self, rate=None, reset=LOAD, harness=False, design=False)
         return replace(alone, run_s=self._at_most(WARM_UP_S))
 
     def at_rate(self, operations_per_s: float) -> Self:
@@ -306,22 +289,16 @@ class YcsbStudy(Study):
         idle phase of its own after the first, because it starts in that of the repeat before.
         """
         if self.reset == GO_ON:
-            cycle = replace(self, seed=self.seed + number)._measured(board, number)
+            cycle = replace(self, seed=self.seed + number)._measured(board)
             yield cycle if number == 1 else cycle[1:]
             return
         with self._database(board, raw):
-            run = self._measured(board, number)
+            run = self._measured(board)
             yield self._copied(board, run) if self.reset == COPY else [*self._loaded(board), *run]
 
-    def _measured(self, board: Board, number: int) -> list[Step]:
-        """The run with the phases around it; in the first repeat, reads on their own before it."""
-        cycle = around(Step("run", Role.WORK, self._workload(board, "run", "operationcount")))
-        if number == 1 and (without := self.reads_apart):
-            properties = {**self.properties, **without}
-            alone = replace(self, properties=properties, design=False, run_s=self._at_most(READS_S))
-            reads = Step(READS, Role.READS, alone._workload(board, "run", "operationcount"))
-            cycle[1:1] = [reads, Step(f"{READS}-settle", Role.DRAIN)]
-        return cycle
+    def _measured(self, board: Board) -> list[Step]:
+        """The run with the phases around it."""
+        return around(Step("run", Role.WORK, self._workload(board, "run", "operationcount")))
 
     @contextmanager
     def _database(self, board: Board, raw: Path) -> Iterator[None]:
@@ -437,7 +414,6 @@ class YcsbStudy(Study):
             "generator": self.generator.name if self.generator else "loader",
             **({"design": True} if self.design else {}),
             **({"reset": self.reset} if self.reset != LOAD else {}),
-            **({"reads": True} if self.reads else {}),
             **({"rate": self.rate} if self.rate is not None else {}),
         }
 
@@ -467,7 +443,6 @@ class YcsbStudy(Study):
             generator=YcsbCore(jars) if entry["generator"] == YcsbCore.name else None,
             design=bool(entry.get("design", False)),
             reset=str(entry.get("reset", LOAD)),
-            reads=bool(entry.get("reads", False)),  # plans of OpJoule 0.1 have none
             rate=entry.get("rate"),
             called=described["name"],
         )
