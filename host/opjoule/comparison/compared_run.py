@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,6 +23,7 @@ from opjoule.comparison.value_words import label
 from opjoule.errors import BadInput, RecordFault, unknown
 from opjoule.evaluation.quantities.definition import Definition, Quantities
 from opjoule.opened.answer import Banner, open_answer
+from opjoule.opened.quantities import all_told_paths
 from opjoule.record.run_record import RunRecord
 from opjoule.studies.definition import SYSTEM
 
@@ -77,12 +79,24 @@ class ComparedRun:
         known = self.value(axis)
         return "" if known == "default" and axis not in self.condition else label(axis, known)
 
+    @cached_property
+    def told(self) -> list[Definition]:
+        """What an operation of each of its kinds costs all told; empty with one kind, whose cost is the headline."""
+        named = map(self.quantities.named, all_told_paths(self.numbers).values())
+        return [of for of in named if of]
+
     @property
     def compared(self) -> list[Definition]:
-        """Quantities that its study compares, the costs of the work and its time first."""
-        first = [of for of in (*costs(self.quantities), time_beside(self.quantities)) if of]
+        """Quantities that its study compares; the costs of the work, those of its kinds and its time come first."""
+        time = time_beside(self.quantities)
+        first = [*costs(self.quantities), *self.told, *([time] if time else [])]
         compared = self.quantities.shown("compared")
         return [*first, *(quantity for quantity in compared if quantity not in first)]
+
+
+def told_by(runs: Iterable[ComparedRun]) -> list[Definition]:
+    """What an operation of each kind in some runs costs all told."""
+    return list({of.key: of for run in runs for of in run.told}.values())
 
 
 def read_compared(

@@ -1,6 +1,6 @@
 """Several conditions side by side: the terminal's output at the end of a campaign."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -9,9 +9,10 @@ from rich.console import Console
 from rich.table import Table
 
 from opjoule.comparison.cell_mean import cell_mean
-from opjoule.comparison.compared_run import ComparedRun
+from opjoule.comparison.compared_run import ComparedRun, told_by
+from opjoule.comparison.conclusion import ratios
 from opjoule.comparison.contrasts import Compared, Question, compare, judged_together
-from opjoule.comparison.costs import costs, time_beside
+from opjoule.comparison.costs import costs, kind_of, time_beside
 from opjoule.comparison.index import (
     COMPLETE,
     ConditionRun,
@@ -28,7 +29,8 @@ from opjoule.comparison.unbroken import print_unbroken
 from opjoule.comparison.value_words import quantity_words
 from opjoule.comparison.winners import conclusions
 from opjoule.errors import OpJouleError
-from opjoule.opened.quantities import quantity_text
+from opjoule.evaluation.quantities.definition import Definition
+from opjoule.opened.quantities import part_text
 from opjoule.scripts import program
 from opjoule.units import from_json
 
@@ -92,7 +94,10 @@ def cells(runs: Sequence[ConditionRun]) -> list[tuple[str, list[str]]]:
     lines = [("runs with a result", [_count(runs, name) for name in names_of(runs)])]
     for quantity in compared_by(runs):
         lines.append(
-            (quantity_words(quantity), [quantity_text(from_json(mean[quantity.key])) for mean in means])
+            (
+                quantity_words(quantity),
+                [part_text(quantity.key, from_json(mean[quantity.key])) for mean in means],
+            )
         )
     return lines
 
@@ -126,16 +131,19 @@ def print_comparison(directory: Path) -> None:
     console = Console(highlight=False, markup=False)
     answers = answers_of(with_result(runs))
     print_above(console, answers.warnings, answers.conclusions, simulated=simulated)
+    mark = f"{' (SIMULATED)' if simulated else ''}, 95 %"
     if len(names_of(runs)) > SIDE_BY_SIDE_MAX:
-        columns, rows = _by_condition(runs)
+        print_unbroken(console, _by_condition(runs, f"means of the blocks{mark}", _costs_and_time(runs)))
+        if told := told_by(with_result(runs)):
+            by_kind = {kind_of(of): of for of in told}
+            print_unbroken(console, _by_condition(runs, f"all told{mark}", by_kind))
     else:
-        columns, rows = names_of(runs), cells(runs)
-    mark = " (SIMULATED)" if simulated else ""
-    shown = Table("", *columns, box=None, title=f"means of the blocks{mark}, 95 %")
-    shown.title_justify = "left"
-    for title, values in rows:
-        shown.add_row(title, *values)
-    print_unbroken(console, shown)
+        print_unbroken(console, _side_by_side(runs, f"means of the blocks{mark}"))
+        for compared in answers.compared:
+            if compared.told_contrasts:
+                title = f"all told, ratios by {', '.join(compared.question.by)}{mark}"
+                by_kind = {kind_of(of): of for of in compared.told}
+                print_unbroken(console, ratios(compared, title, by_kind))
     axes = ", ".join(dict.fromkeys(axis for run in runs for axis in run.condition))
     for line in (
         *notes(runs),
@@ -146,13 +154,25 @@ def print_comparison(directory: Path) -> None:
         console.print(line, soft_wrap=True)
 
 
-def _by_condition(runs: Sequence[ConditionRun]) -> tuple[list[str], list[tuple[str, list[str]]]]:
-    """Columns and rows of a table with one line per condition: the costs of the work and its time."""
-    tables = [run.run.quantities for run in runs if run.run][:1]
-    shown = [of for table in tables for of in (*costs(table), time_beside(table)) if of]
-    rows = []
+def _side_by_side(runs: Sequence[ConditionRun], title: str) -> Table:
+    """A table with one column per condition."""
+    shown = Table("", *names_of(runs), box=None, title=title, title_justify="left")
+    for words, values in cells(runs):
+        shown.add_row(words, *values)
+    return shown
+
+
+def _by_condition(runs: Sequence[ConditionRun], title: str, columns: Mapping[str, Definition]) -> Table:
+    """A table with one line per condition; `columns`: heading -> quantity."""
+    shown = Table("", "with a result", *columns, box=None, title=title, title_justify="left")
     for name in names_of(runs):
         results = [run.numbers for run in with_result([run for run in runs if run.name == name])]
-        values = [quantity_text(from_json(cell_mean(results, quantity))) for quantity in shown]
-        rows.append((name, [_count(runs, name), *values]))
-    return ["with a result", *map(quantity_words, shown)], rows
+        values = [part_text(of.key, from_json(cell_mean(results, of))) for of in columns.values()]
+        shown.add_row(name, _count(runs, name), *values)
+    return shown
+
+
+def _costs_and_time(runs: Sequence[ConditionRun]) -> dict[str, Definition]:
+    """Heading -> quantity of the costs of the work and its time; empty without a result."""
+    tables = [run.run.quantities for run in runs if run.run][:1]
+    return {quantity_words(of): of for table in tables for of in (*costs(table), time_beside(table)) if of}

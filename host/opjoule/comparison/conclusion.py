@@ -1,6 +1,7 @@
 """Output of a comparison: terminal, JSON, CSV, and the verdict on a change."""
 
 import math
+from collections.abc import Mapping
 from typing import Any, Final
 
 from rich.console import Console
@@ -8,7 +9,7 @@ from rich.table import Table
 
 from opjoule.comparison.compared_run import SHORT, SIDE
 from opjoule.comparison.contrasts import LIMIT, TOO_SHORT_RUNS, Compared, Contrast
-from opjoule.comparison.costs import TWO_COSTS, costs_in
+from opjoule.comparison.costs import ALL_TOLD, TWO_COSTS, costs_in, kind_of
 from opjoule.comparison.ranking import rankings
 from opjoule.comparison.run_warnings import marks_of, print_above
 from opjoule.comparison.sentences import RATES, chance_name, chance_number, sentence
@@ -16,8 +17,9 @@ from opjoule.comparison.unbroken import print_unbroken
 from opjoule.comparison.value_words import quantity_words
 from opjoule.comparison.winners import conclusions
 from opjoule.errors import WORSE_EXIT, DataFault
+from opjoule.evaluation.quantities.definition import Definition
 from opjoule.files import csv_text
-from opjoule.opened.quantities import NONE, quantity_text
+from opjoule.opened.quantities import NONE, part_text
 from opjoule.opened.rounding import with_limits
 from opjoule.record.json_file import Schema, plain
 from opjoule.units import from_json
@@ -74,7 +76,7 @@ def to_json(compared: Compared) -> dict[str, Any]:
             "not_judged": contrast.cannot,
             "sentence": sentence(contrast, compared),
         }
-        for contrast in compared.contrasts
+        for contrast in (*compared.contrasts, *compared.told_contrasts)
     ]
     last = {"verdict": verdict(compared)[0]} if question.by == (SIDE,) else {}
     return {
@@ -135,7 +137,7 @@ def to_csv(compared: Compared) -> str:
             str(compared.simulated).lower(),
             "; ".join(compared.marks(contrast)),
         ]
-        for contrast in compared.contrasts
+        for contrast in (*compared.contrasts, *compared.told_contrasts)
     ]
     return csv_text([[*head, *last, "simulated", "warnings"], *rows])
 
@@ -147,10 +149,16 @@ def print_compared(compared: Compared) -> None:
     print_above(console, compared.warnings, first, simulated=compared.simulated)
     console.print()
     mark = " (SIMULATED)" if compared.simulated else ""
-    print_unbroken(console, _means(compared, mark))
-    print_unbroken(console, _ratios(compared, mark))
+    judged, by_kind = compared.judged, {kind_of(of): of for of in compared.told}
+    by_words = {quantity_words(of): of for of in (*compared.quantities, *compared.beside)}
+    print_unbroken(console, _means(compared, f"means, 95 %{mark}", by_words))
+    by_words = {quantity_words(of): of for of in compared.quantities}
+    print_unbroken(console, ratios(compared, f"ratios, 95 %{mark}", by_words, chance_name(judged)))
+    if by_kind:
+        print_unbroken(console, _means(compared, f"all told, means, 95 %{mark}", by_kind))
+    if compared.told_contrasts:
+        print_unbroken(console, ratios(compared, f"all told, ratios, 95 %{mark}", by_kind))
     console.print()
-    judged = compared.judged
     several = f" All {judged} contrasts are judged together by Holm's rule." if judged > 1 else ""
     unjudged = [contrast for contrast in compared.contrasts if contrast.adjusted is None]
     sentences = [sentence(contrast, compared) for contrast in unjudged]
@@ -159,36 +167,39 @@ def print_compared(compared: Compared) -> None:
         f"Intervals hold the true value in 95.45 % of cases. A difference counts where {chance_name(judged)} < {LIMIT}."
         f"{several}",
         *([TWO_COSTS] if costs_in(compared.quantities) else []),
+        *([ALL_TOLD] if compared.told else []),
         *(f"note: {line}" for line in compared.notes),
     ):
         console.print(line, soft_wrap=True)
 
 
-def _means(compared: Compared, mark: str) -> Table:
+def _means(compared: Compared, title: str, columns: Mapping[str, Definition]) -> Table:
+    """A row for each group; `columns`: heading -> quantity."""
     by = "" if compared.question.by == (SIDE,) else ", ".join(compared.question.by)
-    shown = Table(*compared.axes, by, *map(quantity_words, compared.shown), "runs", box=None)
-    shown.title, shown.title_justify = f"means, 95 %{mark}", "left"
+    shown = Table(*compared.axes, by, *columns, "runs", box=None, title=title, title_justify="left")
     for group in compared.groups:
-        means = [quantity_text(from_json(group.mean(of))) for of in compared.shown]
+        means = [part_text(of.key, from_json(group.mean(of))) for of in columns.values()]
         shown.add_row(*group.stratum.values(), group.name, *means, str(len(group.runs)))
     return shown
 
 
-def _ratios(compared: Compared, mark: str) -> Table:
-    """A row for each pair of groups, with the ratio by each quantity."""
-    chance = chance_name(compared.judged)
-    shown = Table(*compared.axes, "contrast", box=None)
-    shown.title, shown.title_justify = f"ratios, 95 %{mark}", "left"
-    for of in compared.quantities:
-        shown.add_column(quantity_words(of))
-        shown.add_column(chance)
+def ratios(compared: Compared, title: str, columns: Mapping[str, Definition], chance: str = "") -> Table:
+    """A row for each pair of groups, with the ratio by each quantity.
+
+    Args:
+        columns: heading -> quantity.
+        chance: heading of the p-values; empty for quantities that are not judged.
+    """
+    heads = [head for name in columns for head in ((name, chance) if chance else (name,))]
+    shown = Table(*compared.axes, "contrast", *heads, box=None, title=title, title_justify="left")
     by_pair: dict[tuple[str, ...], dict[str, Contrast]] = {}
-    for contrast in compared.contrasts:
+    for contrast in (*compared.contrasts, *compared.told_contrasts):
         pair = (*contrast.stratum.values(), f"{contrast.a} / {contrast.b}")
         by_pair.setdefault(pair, {})[contrast.quantity.key] = contrast
     for pair, contrasts in by_pair.items():
-        of_pair = [contrasts.get(of.key) for of in compared.quantities]
-        shown.add_row(*pair, *(words for contrast in of_pair for words in _ratio(contrast)))
+        of_pair = [contrasts.get(of.key) for of in columns.values()]
+        if any(of_pair):
+            shown.add_row(*pair, *(text for one in of_pair for text in _ratio(one)[: 1 + bool(chance)]))
     return shown
 
 

@@ -2,25 +2,28 @@
 
 Runs with one value of the axis are repeats of one setting; each combination of the other axes of their index is a
 separate stratum. Errors common to both sides of a ratio cancel (energy/comparison.py). All comparisons of one question
-are judged together by Holm's rule. A question without quantities asks for both costs of the work (costs.py).
+are judged together by Holm's rule. A question without quantities asks for both costs of the work (costs.py). What each
+kind of operation costs all told is then shown beside them, and is not judged.
 """
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final, Self
 
 from opjoule.comparison.cell_mean import RIG_NAME, cell_mean, comparison_side, sides_within_blocks
-from opjoule.comparison.compared_run import SHORT, SIDE, ComparedRun, check_comparable
-from opjoule.comparison.costs import costs, time_beside
+from opjoule.comparison.compared_run import SHORT, SIDE, ComparedRun, check_comparable, told_by
+from opjoule.comparison.costs import costs, kind_of, time_beside
 from opjoule.comparison.run_warnings import RunWarning, marks_of, warnings_of
 from opjoule.comparison.settings import RIG
-from opjoule.comparison.value_words import quantity_words, value_order
+from opjoule.comparison.value_words import listed, quantity_words, value_order
 from opjoule.energy.comparison import Side, holm, ratio, ratio_limits, same_probability
 from opjoule.errors import BadInput, DataFault
 from opjoule.evaluation.quantities.definition import Definition
-from opjoule.units import Measured
+from opjoule.opened.quantities import by_kind
+from opjoule.opened.quantities import quantity as quantity_at
+from opjoule.units import Measured, counted
 
 LIMIT: Final = 0.0455
 """Greatest p-value of a significant difference, in line with all stated intervals (95.45 %, k = 2)."""
@@ -28,6 +31,7 @@ BEFORE: Final = "before"
 AFTER: Final = "after"
 TOO_SHORT_RUNS: Final = "the runs are too short"
 SINGLE_RUNS: Final = "a side is a single run"
+BESIDE: Final = "shown beside the costs that are judged"
 
 
 @dataclass(frozen=True)
@@ -80,7 +84,7 @@ class Contrast:
     left: int = 1
     """Number of those that do not differ significantly; Holm's rule multiplies the smallest of their p-values by it."""
     cannot: str = ""
-    """Reason why the contrast is not judged: TOO_SHORT_RUNS or SINGLE_RUNS; empty if it is."""
+    """Reason why the contrast is not judged: TOO_SHORT_RUNS, SINGLE_RUNS or BESIDE; empty if it is."""
 
     @cached_property
     def ratio(self) -> Measured | None:
@@ -134,6 +138,10 @@ class Compared:
     """Quantities that are shown beside them and not judged: the time of the work, if both costs are asked for."""
     notes: tuple[str, ...]
     """Notes for the reader, one line each."""
+    told: tuple[Definition, ...] = ()
+    """What each kind of operation costs all told, if both costs are asked for; not judged either."""
+    told_contrasts: tuple[Contrast, ...] = ()
+    """Contrasts by these, each with a ratio and no p-value."""
 
     @property
     def axes(self) -> list[str]:
@@ -143,7 +151,12 @@ class Compared:
     @property
     def shown(self) -> tuple[Definition, ...]:
         """All quantities whose means are shown."""
-        return (*self.quantities, *self.beside)
+        return (*self.quantities, *self.told, *self.beside)
+
+    @property
+    def with_ratios(self) -> list[Definition]:
+        """All quantities by which two groups are compared."""
+        return [of for of in (*self.quantities, *self.told) if self.contrasts_of(of)]
 
     @property
     def judged(self) -> int:
@@ -163,7 +176,8 @@ class Compared:
 
     def contrasts_of(self, quantity: Definition, stratum: Mapping[str, str] | None = None) -> list[Contrast]:
         """The contrasts of a quantity, in one stratum or in all."""
-        of_quantity = (contrast for contrast in self.contrasts if contrast.quantity.key == quantity.key)
+        everything = (*self.contrasts, *self.told_contrasts)
+        of_quantity = (contrast for contrast in everything if contrast.quantity.key == quantity.key)
         return [contrast for contrast in of_quantity if stratum in (None, contrast.stratum)]
 
     def group(self, name: str, stratum: Mapping[str, str]) -> Group:
@@ -184,17 +198,7 @@ def compare(
     ]
     notes = check_comparable(strata, question.by, question.although)
     quantities = _quantities(runs, question.metrics)
-    for quantity in quantities:
-        for group in groups:
-            if side := _mean(group, quantity, notes):
-                group.means[quantity.key] = side
-    contrasts = [
-        contrast
-        for quantity in quantities
-        for a, b in _pairs(groups, question)
-        if quantity.key in a.means and quantity.key in b.means
-        for contrast in _contrasts(quantity, a, b, question, notes)
-    ]
+    contrasts = _all_contrasts(groups, quantities, question, notes)
     if not contrasts:
         why = next((line for line in notes if "left out" in line), "no two groups of runs have it")
         names = ", ".join(map(quantity_words, quantities))
@@ -205,6 +209,9 @@ def compare(
             "the meter's gain error does not cancel in the ratios of energies, because its sensor has no "
             "name: give it one with label= behind its port (docs/how-to/calibrate.md)"
         )
+    told = [] if question.metrics else told_by(runs)
+    of_told = _all_contrasts(groups, told, question, [])
+    notes += [line for of in told for line in _without_interval(groups, of)]
     return Compared(
         question,
         any(run.simulated for run in runs),
@@ -213,6 +220,8 @@ def compare(
         tuple(quantities),
         tuple(_beside(runs, question)),
         tuple(dict.fromkeys(notes)),
+        tuple(of for of in told if _is_known(runs, of)),
+        tuple(replace(contrast, cannot=BESIDE) for contrast in of_told),
     )
 
 
@@ -222,6 +231,41 @@ def judged_together(answers: Sequence[Compared]) -> list[Compared]:
     tolerance = max((answer.question.tolerance for answer in answers), default=0.0)
     together = iter(judged(contrasts, tolerance))
     return [replace(answer, contrasts=tuple(next(together) for _ in answer.contrasts)) for answer in answers]
+
+
+def _all_contrasts(
+    groups: Sequence[Group], quantities: Sequence[Definition], question: Question, notes: list[str]
+) -> list[Contrast]:
+    """Contrasts by each quantity of all pairs that have it, not yet judged; fills in the means of the groups."""
+    for quantity in quantities:
+        for group in groups:
+            if side := _mean(group, quantity, notes):
+                group.means[quantity.key] = side
+    return [
+        contrast
+        for quantity in quantities
+        for a, b in _pairs(groups, question)
+        if quantity.key in a.means and quantity.key in b.means
+        for contrast in _contrasts(quantity, a, b, question, notes)
+    ]
+
+
+def _without_interval(groups: Sequence[Group], told: Definition) -> Iterator[str]:
+    """A line for each reason why runs that have a kind of operation do not state what it costs all told."""
+    by_reason: dict[str, list[str]] = {}
+    for group in groups:
+        of_kind = [run.numbers for run in group.runs if kind_of(told) in by_kind(run.numbers)]
+        lacking = [
+            of
+            for of in (quantity_at(numbers, told.key) for numbers in of_kind)
+            if not isinstance(of, Measured)
+        ]
+        if lacking:
+            name = " ".join(group.runs[0].condition.values()) or group.name
+            words = f"{name} ({len(lacking)} of {counted(len(group.runs), 'run')})"
+            by_reason.setdefault(lacking[0].reason, []).append(words)
+    for reason, names in by_reason.items():
+        yield f"{quantity_words(told)} has no interval in {listed(names)}: {reason}"
 
 
 def _contrasts(

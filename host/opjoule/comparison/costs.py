@@ -13,6 +13,10 @@ TWO_COSTS: Final = (
     "Energy above idle is what the work costs on a board that is on anyway; energy in all is what it costs on a board "
     "that is on only for this work."
 )
+ALL_TOLD: Final = (
+    "All told is what one operation of a kind costs above idle with everything that it causes later. It is not judged. "
+    "Its ratios contain the meter's gain error."
+)
 _ABOVE_IDLE: Final = "marginal_"
 """Beginning of the key of an energy above idle; the rest is the key of the same energy in all."""
 
@@ -34,6 +38,11 @@ def costs_in(quantities: Sequence[Definition]) -> list[Definition]:
 def time_beside(quantities: Quantities) -> Definition | None:
     """The quantity that tells the time behind the headline: throughput, or time if it is not per operation."""
     return quantities.get("throughput_per_s" if "per_operation" in quantities.headline.key else "duration_s")
+
+
+def kind_of(told: Definition) -> str:
+    """The kind of operation whose cost all told a quantity is."""
+    return told.key.split(".")[1]
 
 
 def is_above_idle(of: Definition) -> bool:

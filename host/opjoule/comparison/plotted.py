@@ -6,12 +6,12 @@ from functools import cached_property
 from typing import Final
 
 from opjoule.comparison.cell_mean import cell_mean
-from opjoule.comparison.compared_run import ComparedRun, check_comparable
+from opjoule.comparison.compared_run import ComparedRun, check_comparable, told_by
 from opjoule.comparison.run_warnings import summary_of
 from opjoule.comparison.value_words import value_order
 from opjoule.errors import BadInput
 from opjoule.evaluation.quantities.definition import Definition, Topic
-from opjoule.opened.quantities import by_kind, quantity
+from opjoule.opened.quantities import NOT_IDENTIFIABLE, by_kind, part_text, quantity
 from opjoule.units import Measured, Missing, Quantity, Unstated, from_json
 
 AXES: Final = ("db", "storage", "device", "workload", "distribution", "value_size", "threads")
@@ -22,7 +22,6 @@ ENERGY: Final = "marginal_energy_per_operation_j"
 THROUGHPUT: Final = "throughput_per_s"
 TOTAL: Final = "marginal_energy_j"
 ACTIVITIES: Final = ("harness", "flush", "compaction", "checkpoint", "sync", "write_back", "tail")
-NOT_IDENTIFIABLE: Final = "not identifiable"
 SMALLEST_PART: Final = 1e-3
 """Share of a cell's energy above idle up to which a part is small."""
 
@@ -45,6 +44,10 @@ class PlottedCell:
         return from_json(
             cell_mean([run.numbers for run in self.runs], known or Definition(path, "", Topic.PART))
         )
+
+    def text(self, path: str) -> str:
+        """The mean with its interval; a dash, or `not identifiable`, if there is none."""
+        return part_text(path, self.number(path))
 
     @property
     def delay(self) -> Quantity:
@@ -101,6 +104,11 @@ class Plotted:
     def runs(self) -> list[ComparedRun]:
         """Runs of all cells."""
         return [run for cell in self.cells for run in cell.runs]
+
+    @cached_property
+    def told(self) -> list[Definition]:
+        """What an operation of each kind in any cell costs all told."""
+        return told_by(self.runs)
 
     @property
     def warnings(self) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from opjoule.comparison.compared_run import SIDE
-from opjoule.comparison.contrasts import TOO_SHORT_RUNS, Compared, Contrast, Group
+from opjoule.comparison.contrasts import BESIDE, TOO_SHORT_RUNS, Compared, Contrast, Group
 from opjoule.comparison.value_words import NAMED, label, quantity_words, sentence_case, value_words
 from opjoule.opened.rounding import with_limits
 from opjoule.studies.definition import SYSTEM
@@ -15,6 +15,7 @@ NO_DIFFERENCE: Final = "no difference found"
 UNDECIDED: Final = "undecided"
 SINGLE: Final = "single run: no conclusion"
 SHORT: Final = "too short: no conclusion"
+NOT_JUDGED: Final = "not judged"
 
 
 def sentence(contrast: Contrast, compared: Compared) -> str:
@@ -31,7 +32,9 @@ def sentence(contrast: Contrast, compared: Compared) -> str:
 
 
 def _without_conclusion(contrast: Contrast, a: str, b: str, what: str) -> str:
-    """Sentence for a contrast of single runs, or of runs that are too short."""
+    """Sentence for a contrast that is not judged."""
+    if contrast.cannot == BESIDE:
+        return f"{a} over {b}, the ratio of {what} is {ratio_words(contrast) or 'not known'}."
     size = f", {a} over {b}, is {contrast.ratio.value:.3g}" if contrast.ratio else " is not known"
     if contrast.cannot == TOO_SHORT_RUNS:
         return f"nothing can be concluded on {what}, because runs are too short. Their ratio{size}."
@@ -103,7 +106,7 @@ def chance_words(contrast: Contrast) -> str:
 def follows_words(contrast: Contrast, side: str = "") -> str:
     """Conclusion from a contrast, for a column of a table; `side`: words for its first side (default: its name)."""
     if contrast.adjusted is None:
-        return SHORT if contrast.cannot == TOO_SHORT_RUNS else SINGLE
+        return {TOO_SHORT_RUNS: SHORT, BESIDE: NOT_JUDGED}.get(contrast.cannot, SINGLE)
     if not contrast.differs:
         return UNDECIDED if contrast.differs_alone else NO_DIFFERENCE
     return f"{side or contrast.a} is {'more' if contrast.side_a.value > contrast.side_b.value else 'less'}"

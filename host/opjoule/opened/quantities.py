@@ -15,6 +15,7 @@ from opjoule.units import Measured, Missing, Quantity, Unstated, exact, from_jso
 
 ABSENT = "not in result.json"
 NONE = "\N{EM DASH}"
+NOT_IDENTIFIABLE: Final = "not identifiable"
 POSITIVE = ("J", "J/operation", "W", "s", "B", "1/s", "B/s")
 """Units of quantities that have no negative values."""
 _SENSOR = re.compile(r"by_sensor\.(?P<number>\d+)\.(?P<key>.+)")
@@ -125,6 +126,12 @@ def quantity_text(of: Quantity) -> str:
     """Value and interval with unit; a dash for a missing value."""
     shown = rounded_quantity(of)
     return NONE if shown is None else str(shown)
+
+
+def part_text(path: str, of: Quantity) -> str:
+    """The same for a quantity at a path; a part of a breakdown that has no value is not identifiable."""
+    is_part = path.startswith("by_") and isinstance(of, Missing) and of.reason != ABSENT
+    return NOT_IDENTIFIABLE if is_part else quantity_text(of)
 
 
 def rounded_quantity(of: Quantity) -> Rounded | None:

@@ -1,6 +1,6 @@
 """Grouped bars with points on a second axis, which show two quantities of every cell, as in study S1."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -9,9 +9,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from opjoule.comparison.plotted import NOT_IDENTIFIABLE, TOTAL, Plotted, PlottedCell, known
+from opjoule.comparison.costs import kind_of
+from opjoule.comparison.plotted import TOTAL, Plotted, PlottedCell, known
 from opjoule.drawing.scales import stacked
-from opjoule.opened.quantities import NONE
+from opjoule.opened.quantities import NONE, NOT_IDENTIFIABLE
 from opjoule.opened.rounding import scaled
 from opjoule.plots.style import (
     COLOURS,
@@ -30,6 +31,10 @@ from opjoule.units import Quantity
 WIDTH = 0.8
 """Width of all bars of one group; groups are 1 apart."""
 HEIGHT_IN = 2.9
+TOLD_IN = 1.6
+"""Height of the panel of one kind of operation."""
+NAMES_IN = 0.9
+"""Height of the names below the panels, and of the legend."""
 LOG_ROOM = 2.0
 """Factor by which a logarithmic axis extends beyond its bars at both ends."""
 INTERVAL_AT = -0.24
@@ -50,37 +55,64 @@ def bars(plotted: Plotted, bar: Drawn, points: Sequence[Drawn], points_words: st
     """Bars of one quantity against the left axis, points of one or two others against the right one.
 
     An axis is logarithmic if its values lie far apart. Intervals (95 %) are drawn if they are stated. A cell without a
-    value is shown as a dash.
+    value is shown as a dash; a part that is not identifiable says so.
     """
     figure = canvas(HEIGHT_IN)
     left = figure.add_subplot()
     right = left.twinx()
-    bar_values = known(plotted.cells, bar.path)
-    bar_scale = scaled(bar_values, bar.unit)
+    left.set_ylabel(f"{bar.words} [{_bars(left, plotted, bar)}]  (bars)")
     values = [value for point in points for value in known(plotted.cells, point.path)]
-    point_scale = scaled(values, points[0].unit)
+    scale, unit = scaled(values, points[0].unit)
     step = WIDTH / len(plotted.series)
-    for at, group in enumerate(plotted.groups):
-        for number, series in enumerate(plotted.series):
-            cell = plotted.cell(series, group)
-            x = at - WIDTH / 2 + step * (number + 0.5)
-            _bar(left, cell, bar, bar_scale[0], x, step, number)
-            for order, point in enumerate(points):
-                _point(right, cell, point, point_scale[0], x + step * POINTS_AT[len(points)][order], order)
+    for x, _, cell in _places(plotted):
+        for order, point in enumerate(points):
+            _point(right, cell, point, scale, x + step * POINTS_AT[len(points)][order], order)
     name_places(left, plotted.groups)
-    left.set_xlim(-0.5, len(plotted.groups) - 0.5)
-    left.grid(axis="y", color="#DDDDDD", linewidth=0.5)
-    left.set_ylabel(f"{bar.words} [{bar_scale[1]}]  (bars)")
-    right.set_ylabel(f"{points_words} [{point_scale[1]}]  (points)")
-    _scale_axis(left, [cell.number(bar.path) for cell in plotted.cells], bar_scale[0])
-    _scale_axis(right, [cell.number(of.path) for cell in plotted.cells for of in points], point_scale[0])
-    for axes in (left, right):
-        axes.spines["top"].set_visible(False)
+    right.set_ylabel(f"{points_words} [{unit}]  (points)")
+    _scale_axis(right, [cell.number(of.path) for cell in plotted.cells for of in points], scale)
+    right.spines["top"].set_visible(False)
     handles = [
-        *(Patch(label=name, **fill(at)) for at, name in enumerate(plotted.series)),
+        *_series_handles(plotted),
         *(Line2D([], [], label=point.words, **_marker(order)) for order, point in enumerate(points)),
     ]
     return legend(figure, handles, simulated=plotted.simulated, warnings=plotted.warnings)
+
+
+def told_bars(plotted: Plotted) -> Figure:
+    """A panel for each kind of operation with what one costs all told in each cell, some of which has it."""
+    figure = canvas(NAMES_IN + TOLD_IN * len(plotted.told))
+    panels = figure.subplots(len(plotted.told), 1, squeeze=False)[:, 0]
+    for axes, of in zip(panels, plotted.told, strict=True):
+        told = Drawn(of.key, f"{kind_of(of)}, all told", of.unit)
+        axes.set_ylabel(f"{told.words} [{_bars(axes, plotted, told)}]")
+        axes.set_xticks([])
+    name_places(panels[-1], plotted.groups)
+    return legend(figure, _series_handles(plotted), simulated=plotted.simulated, warnings=plotted.warnings)
+
+
+def _bars(axes: Axes, plotted: Plotted, bar: Drawn) -> str:
+    """Draws a bar of each cell and scales the axis. Returns: its unit."""
+    scale, unit = scaled(known(plotted.cells, bar.path), bar.unit)
+    step = WIDTH / len(plotted.series)
+    for x, number, cell in _places(plotted):
+        _bar(axes, cell, bar, scale, x, step, number)
+    axes.set_xlim(-0.5, len(plotted.groups) - 0.5)
+    axes.grid(axis="y", color="#DDDDDD", linewidth=0.5)
+    axes.spines[["top", "right"]].set_visible(False)
+    _scale_axis(axes, [cell.number(bar.path) for cell in plotted.cells], scale)
+    return unit
+
+
+def _places(plotted: Plotted) -> Iterator[tuple[float, int, PlottedCell | None]]:
+    """Middle of each bar, number of its series, and its cell, if there is one."""
+    step = WIDTH / len(plotted.series)
+    for at, group in enumerate(plotted.groups):
+        for number, series in enumerate(plotted.series):
+            yield at - WIDTH / 2 + step * (number + 0.5), number, plotted.cell(series, group)
+
+
+def _series_handles(plotted: Plotted) -> list[Patch]:
+    return [Patch(label=name, **fill(at)) for at, name in enumerate(plotted.series)]
 
 
 def _scale_axis(axes: Axes, shown: Sequence[Quantity], scale: float) -> None:
@@ -97,8 +129,9 @@ def _bar(
 ) -> None:
     quantity = cell.number(of.path) if cell else None
     if quantity is None or quantity.value is None:
-        place = ("data", "axes fraction")
-        axes.annotate(NONE, (x, 0.01), xycoords=place, ha="center", va="bottom", color=INK)
+        place: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "ha": "center", "va": "bottom"}
+        words = cell.text(of.path) if cell else NONE
+        axes.annotate(words, (x, 0.03), **place, color=INK, rotation=0 if words == NONE else 90)
         return
     value = quantity.value * scale
     axes.bar(x, value, step * 0.92, **fill(number))

@@ -18,7 +18,7 @@ from opjoule.comparison.study.table import BEST_TABLE, TABLE, as_csv, best_csv
 from opjoule.comparison.value_words import measure_words, quantity_words
 from opjoule.errors import BadInput
 from opjoule.files import write_whole
-from opjoule.plots.bars import Drawn, activity_bars, bars
+from opjoule.plots.bars import Drawn, activity_bars, bars, told_bars
 from opjoule.plots.grid import grid_figures
 from opjoule.plots.phases import cold_figures, study_figures
 from opjoule.plots.planes import energy_and_delay, energy_and_throughput
@@ -41,10 +41,12 @@ FIGURES: Final[dict[str, Callable[[Plotted], Figure]]] = {
     "energy-delay": energy_and_delay,
     "energy-throughput": energy_and_throughput,
     "energy-by-activity": activity_bars,
+    "energy-all-told": told_bars,
 }
 """Name of the files -> function that draws the figure."""
 NEEDED: Final = {"bandwidth-latency": _BANDWIDTH.path, "energy-delay": ENERGY, "energy-throughput": ENERGY}
 """Figure -> number of result.json without which it is empty, if studies may lack this number."""
+TOLD: Final = "energy-all-told"
 OF_A_STUDY: Final[dict[str, Callable[[Plotted], Figure]]] = {
     "bandwidth-latency": FIGURES["bandwidth-latency"],
     "energy-power": lambda of: bars(of, Drawn("run_energy_j", "energy of the run", "J"), [_POWER], "power"),
@@ -87,10 +89,8 @@ def write_figures(
     for name, text in texts.items():
         write_whole(folder / name, text.encode())
         yield str(folder / name)
-    for name, number in NEEDED.items():
-        if not known(layout.cells, number):
-            of = layout.runs[0].quantities.get(number)
-            words = quantity_words(of) if of else measure_words(number)
+    for name in FIGURES:
+        if words := _lacking(name, layout):
             yield f"not drawn: {name}: no run has a value for its {words}"
     for line in layout.left_out:
         yield f"left out: {line}"
@@ -125,8 +125,19 @@ def _of_runs(layout: Plotted) -> Iterator[NamedFigure]:
     others = [run for run in layout.runs if not figures or not run.asked.get("figures")]
     rest = layout if not figures else plotted(others) if others else None
     for name, draw in FIGURES.items() if rest else ():
-        if rest and (name not in NEEDED or known(rest.cells, NEEDED[name])):
+        if rest and not _lacking(name, rest):
             yield name, partial(draw, rest)
+
+
+def _lacking(name: str, layout: Plotted) -> str:
+    """The number in words without which a figure is empty; empty if a run has it."""
+    if name == TOLD:
+        any_told = any(known(layout.cells, of.key) for of in layout.told)
+        return "" if any_told else "energy all told of each of several kinds of operation"
+    if name not in NEEDED or known(layout.cells, NEEDED[name]):
+        return ""
+    of = layout.runs[0].quantities.get(NEEDED[name])
+    return quantity_words(of) if of else measure_words(NEEDED[name])
 
 
 def _of_phases(study: StudyTable) -> Iterator[NamedFigure]:

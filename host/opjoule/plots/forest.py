@@ -30,11 +30,11 @@ NUMBERS_AT: Final = 1.03
 
 def forest(compared: Compared) -> Figure:
     """The ratios of each quantity; thick lines: 95.45 % interval of each ratio, thin lines: of all ratios together."""
-    rows = [compared.contrasts_of(of) for of in compared.quantities]
+    rows = [compared.contrasts_of(of) for of in compared.with_ratios]
     heights_in = [AROUND_IN + ROW_IN * len(contrasts) for contrasts in rows]
     figure = canvas(sum(heights_in) + LEGEND_IN)
     places = figure.subplots(len(rows), 1, squeeze=False, height_ratios=heights_in)[:, 0]
-    for axes, contrasts, quantity in zip(places, rows, compared.quantities, strict=True):
+    for axes, contrasts, quantity in zip(places, rows, compared.with_ratios, strict=True):
         _quantity(axes, contrasts, compared, quantity)
     several = max((contrast.judged for contrast in compared.contrasts), default=1) > 1
     handles = _handles(compared, several=several)
@@ -93,6 +93,6 @@ def _handles(compared: Compared, *, several: bool) -> list[Line2D]:
         handles.append(Line2D([], [], color=INK, linewidth=0.7, label="all together"))
     handles.append(Line2D([], [], color=COLOURS[0], label="different", marker="o", **_MARK))
     handles.append(Line2D([], [], color="white", label=NO_DIFFERENCE, marker="o", **_MARK))
-    if any(contrast.adjusted is None for contrast in compared.contrasts):
+    if compared.told_contrasts or any(contrast.adjusted is None for contrast in compared.contrasts):
         handles.append(Line2D([], [], color="white", label="no conclusion", marker="s", **_MARK))
     return handles

@@ -1,25 +1,25 @@
 """The numbers of the figures as CSV and LaTeX, and a paragraph on how they were measured."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 import matplotlib as mpl
 
+from opjoule.comparison.costs import kind_of
 from opjoule.comparison.methods import methods as methods_of
 from opjoule.comparison.plotted import Plotted, PlottedCell
 from opjoule.comparison.run_warnings import SIMULATED, marks_of
 from opjoule.comparison.value_words import noun
 from opjoule.files import csv_text
-from opjoule.opened.quantities import rounded_quantity
+from opjoule.opened.quantities import NONE, rounded_quantity
 from opjoule.opened.rounding import MINUS
-from opjoule.units import Quantity
 
 SHOWN: Final[Mapping[str, str]] = {
     "marginal_energy_per_operation_j": "above idle per operation",
     "energy_per_operation_j": "in all per operation",
     "power_w": "power",
     "throughput_per_s": "throughput",
-    "latency_s.p99": "latency, 99 \\%",
+    "latency_s.p99": "latency, 99 %",
 }
 """Path of a quantity -> heading of its column in the LaTeX table."""
 ALL: Final = (
@@ -39,10 +39,11 @@ _LATEX: Final = {
 
 def csv_table(plotted: Plotted) -> str:
     """One row for each cell: settings, number of runs, simulated or not, and value and u (95 %) of each number."""
-    numbers_of = [name for path in ALL for name in (path, f"{path}, u")]
+    paths = [*ALL, *(of.key for of in plotted.told)]
+    numbers_of = [name for path in paths for name in (path, f"{path}, u")]
     rows: list[list[object]] = [[*plotted.cells[0].values, "runs", "simulated", *numbers_of, "warnings"]]
     for cell in plotted.cells:
-        quantities = [cell.number(path) for path in ALL]
+        quantities = [cell.number(path) for path in paths]
         numbers = [value for of in quantities for value in (of.value, of.u)]
         about = [*cell.values.values(), len(cell.runs), str(plotted.simulated).lower()]
         rows.append([*about, *numbers, "; ".join(marks_of(cell.runs))])
@@ -54,13 +55,25 @@ def latex_table(plotted: Plotted) -> str:
     axes = [axis for axis in plotted.cells[0].values if axis in (*plotted.series_axes, *plotted.group_axes)]
     marks = [", ".join(marks_of(cell.runs)) or "--" for cell in plotted.cells]
     warned = any(marks_of(cell.runs) for cell in plotted.cells)
-    columns = len(axes) + len(SHOWN) + warned
+    shown = {**SHOWN, **{of.key: f"{kind_of(of)}, all told" for of in plotted.told}}
+    columns = len(axes) + len(shown) + warned
     simulated = [r"\textbf{SIMULATED}: no board was measured"] if plotted.simulated else []
     warning = [rf"\textbf{{{_escaped(plotted.warnings)}}}"] if warned else []
-    head = [*(_escaped(noun([axis])) for axis in axes), *SHOWN.values(), *(["warnings"] * warned)]
-    rows = [[*_row(cell, axes), *([mark] * warned)] for cell, mark in zip(plotted.cells, marks, strict=True)]
+    head = [
+        *(_escaped(noun([axis])) for axis in axes),
+        *map(_escaped, shown.values()),
+        *(["warnings"] * warned),
+    ]
+    rows = [
+        [
+            *(_escaped(cell.values[axis]) for axis in axes),
+            *(_number(cell, path) for path in shown),
+            *([mark] * warned),
+        ]
+        for cell, mark in zip(plotted.cells, marks, strict=True)
+    ]
     lines = [
-        r"\begin{tabular}{" + "l" * len(axes) + "r" * len(SHOWN) + "l" * warned + "}",
+        r"\begin{tabular}{" + "l" * len(axes) + "r" * len(shown) + "l" * warned + "}",
         *(rf"\multicolumn{{{columns}}}{{l}}{{{line}}} \\" for line in (*simulated, *warning)),
         *(r"\hline", " & ".join(head) + r" \\", r"\hline"),
         *(" & ".join(row) + r" \\" for row in rows),
@@ -69,15 +82,11 @@ def latex_table(plotted: Plotted) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _row(cell: PlottedCell, axes: Iterable[str]) -> list[str]:
-    return [*(_escaped(cell.values[axis]) for axis in axes), *(_number(cell.number(path)) for path in SHOWN)]
-
-
-def _number(of: Quantity) -> str:
-    """`$1.23 \\pm 0.05$\\,mJ` or `$16 (0 to 59)$\\,kB`; a dash for a missing one."""
-    shown = rounded_quantity(of)
+def _number(cell: PlottedCell, path: str) -> str:
+    """`$1.23 \\pm 0.05$\\,mJ` or `$16 (0 to 59)$\\,kB`; a dash for a missing one, or that it is not identifiable."""
+    shown = rounded_quantity(cell.number(path))
     if shown is None:
-        return "--"
+        return cell.text(path).replace(NONE, "--")
     unit = _escaped(shown.unit).replace("µ", r"$\mu$")
     figure = shown.figure.replace(MINUS, "-").replace("±", r"\pm").replace(" to ", r"\mbox{ to }")
     return f"${figure}$".replace(",", "{,}") + (rf"\,{unit}" if unit else "")

@@ -10,19 +10,21 @@ from opjoule.drawing.scales import Scale
 from opjoule.drawing.strips import fill_class, legend, swatch
 from opjoule.drawing.svg import WIDTH, area, drawing, numbered, steps, x_axis, y_axis
 from opjoule.errors import RecordFault
-from opjoule.opened.quantities import by_kind
+from opjoule.opened.quantities import NOT_IDENTIFIABLE, by_kind
 from opjoule.opened.recorded import table_of
 from opjoule.opened.rounding import percent
 from opjoule.record.run_record import RunRecord
 from opjoule.trace.power_trace import Float64Array
 
 MEASURED: Final = "measured"
-NOT_IDENTIFIABLE: Final = "not identifiable"
 BAR, LEFT, RIGHT, TOP, BOTTOM, HEIGHT = 10, 34, 8, 32, 34, 190
 
 
 def activity_stack(record: RunRecord, result: Mapping[str, Any]) -> list[Element]:
-    """Stacked drawing of each repeat; empty without an attribution, or if the result identifies no part."""
+    """Stacked drawing of each repeat, all with the same parts.
+
+    Empty without an attribution, or if the result identifies no part.
+    """
     identified = told_parts(result)
     if not identified or not record.path("attribution.parquet").exists():
         return []
@@ -30,6 +32,7 @@ def activity_stack(record: RunRecord, result: Mapping[str, Any]) -> list[Element
         table = table_of(record, "attribution")
     except RecordFault as fault:
         return [element("p", str(fault), class_="reason")]
+    names = [name for name in dict.fromkeys(table["part"].to_pylist()) if name != MEASURED]
     figures = []
     for repeat in sorted(set(table["repeat"].to_pylist())):
         repeat_table = table.filter(np.asarray(table["repeat"].to_numpy() == repeat))
@@ -39,8 +42,9 @@ def activity_stack(record: RunRecord, result: Mapping[str, Any]) -> list[Element
             repeat_table[name].to_numpy()[part == MEASURED] * 1e-9 for name in ("board_ns", "end_board_ns")
         )
         edges_s = np.append(start_s, end_s[-1:]) - start_s[0]
-        courses = {str(name): energy_j[part == name] for name in dict.fromkeys(part.tolist())}
-        measured_j = courses.pop(MEASURED)
+        measured_j = energy_j[part == MEASURED]
+        nothing = np.zeros_like(measured_j)  # of a part that another repeat has
+        courses = {name: energy_j[part == name] if name in part else nothing for name in names}
         others = [course for name, course in courses.items() if name not in identified]
         courses = {name: course for name, course in courses.items() if name in identified}
         courses |= {NOT_IDENTIFIABLE: np.sum(others, axis=0)} if others else {}

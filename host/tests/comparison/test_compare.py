@@ -175,16 +175,72 @@ def test_parts_of_the_warm_up_s_rate_are_one_rate_though_the_warm_ups_differ_by_
     assert "not comparable" not in said(capsys, [tmp_path, "--by", "storage"])
 
 
+UPDATE = "by_operation.update.all_told_energy_per_operation_j"
+READ = "by_operation.read.all_told_energy_per_operation_j"
+
+
+def of_kinds(folder: Path, update: dict, sd_read: dict) -> Path:
+    """Runs on two media: an update costs 2 and 1 times `update` all told, a read on the SD card `sd_read`."""
+    for storage, factor in (("sd", 2.0), ("emmc", 1.0)):
+        told = {"value": factor * update["value"], "u": update["u"] and factor * update["u"], "unit": "J"}
+        read = sd_read if storage == "sd" else {"value": 1e-5, "u": 1e-6, "unit": "J"}
+        kinds = {"read": read, "update": {**update, **told}}
+        entries = {kind: {"all_told_energy_per_operation_j": number} for kind, number in kinds.items()}
+        values = [factor, 1.01 * factor, 1.02 * factor]
+        several(folder, storage, values, storage=storage, changes={"by_operation": entries})
+    return folder
+
+
 def test_kinds_of_operation_are_compared_by_what_they_cost_all_told(tmp_path, capsys):
-    key = "by_operation.update.all_told_energy_per_operation_j"
-    for storage, value in (("sd", 2e-4), ("emmc", 1e-4)):
-        number = {"value": value, "u": value / 100, "unit": "J"}
-        kinds = {"by_operation": {"update": {"all_told_energy_per_operation_j": number}}}
-        several(tmp_path, storage, [1.0, 1.01, 1.02], storage=storage, changes=kinds)
-    text = said(capsys, [tmp_path, "--by", "storage", "--metric", key])
-    assert "all told energy per operation (update)" in text and "2.00" in text
+    of_kinds(tmp_path, {"value": 1e-4, "u": 1e-6}, {"value": 2e-5, "u": 1e-6, "unit": "J"})
+    text = said(capsys, [tmp_path, "--by", "storage", "--metric", UPDATE])
+    assert "The eMMC used the least energy all told per update, 100.0 ± 1.0 µJ: the SD card used 2.00" in text
     line = said(capsys, [tmp_path, "--by", "storage", "--metric", "by_operation.update.colour"], BAD_INPUT)
     assert "there is no such quantity" in line
+
+
+def test_what_kinds_cost_all_told_is_beside_both_costs_and_changes_no_p(tmp_path, capsys):
+    of_kinds(tmp_path, {"value": 1e-4, "u": 1e-6}, {"value": 2e-5, "u": 2e-7, "unit": "J"})
+    text = said(capsys, [tmp_path, "--by", "storage", "--csv", tmp_path / "c.csv"])
+    _, means, ratios = text.split("\nall told, ")
+    assert re.search(r"sd +20\.00 ± 0\.20 µJ +200\.0 ± 2\.0 µJ +3\b", means)
+    # by hand: three runs without spread share 0.5 % of standard uncertainty a side
+    low, high = 2 * (1 - 0.01 * math.sqrt(2)), 2 * (1 + 0.01 * math.sqrt(2))
+    assert re.search(r"emmc / sd +0\.5", ratios) and max(map(len, ratios.splitlines()[:3])) <= 80
+    told = json.loads(said(capsys, [tmp_path, "--by", "storage", "--json"]))
+    [alone] = json.loads(said(capsys, [tmp_path, "--by", "storage", "--metric", KEY, "--json"]))["contrasts"]
+    judged, read, update = told["contrasts"]
+    assert [judged[name] for name in ("p", "p_holm", "ratio")] == [
+        alone[name] for name in ("p", "p_holm", "ratio")
+    ]
+    assert (read["metric"], update["metric"]) == (READ, UPDATE)
+    assert 1 / update["ratio"] == pytest.approx(2.0)
+    assert [1 / end for end in update["ratio_limits"][::-1]] == pytest.approx([low, high], rel=1e-3)
+    assert update["p"] is update["p_holm"] is None and "beside" in update["not_judged"]
+    assert "SD card over the eMMC, the ratio of energy all told per update is 2.0" in update["sentence"]
+    groups = {(of["name"], of["metric"]): of["value"] for of in told["groups"]}
+    assert groups[("sd", UPDATE)] == pytest.approx(2e-4) and groups[("emmc", READ)] == pytest.approx(1e-5)
+    rows = {row["metric"]: row for row in csv.DictReader((tmp_path / "c.csv").open())}
+    assert float(rows[UPDATE]["ratio"]) == pytest.approx(0.5) and rows[UPDATE]["p_holm"] == ""
+
+
+def test_what_a_kind_costs_all_told_has_no_ratio_without_intervals_and_a_note_says_why(tmp_path, capsys):
+    lacking = {"value": None, "u": None, "unit": "J", "reason": "too few windows"}
+    of_kinds(tmp_path, {"value": 1e-4, "u": None, "reason": "a rule, not a measurement"}, lacking)
+    text = said(capsys, [tmp_path, "--by", "storage"])
+    assert "all told, ratios" not in text
+    assert re.search(r"sd +not identifiable +200\.0 µJ", text)
+    assert "note: energy all told per read has no interval in sd (3 of 3 runs): too few windows" in text
+    assert (
+        "update has no interval in emmc (3 of 3 runs) and sd (3 of 3 runs): a rule, not a measurement" in text
+    )
+
+
+def test_records_that_do_not_state_costs_all_told_have_no_rows_of_them(tmp_path, capsys):
+    kinds = {"by_operation": {"read": {"count": 5}, "update": {"count": 5}}}
+    for storage in ("sd", "emmc"):
+        several(tmp_path, storage, [1.0, 1.01], storage=storage, changes=kinds)
+    assert "all told" not in said(capsys, [tmp_path, "--by", "storage"]).lower()
 
 
 def test_repeats_with_seeds_of_their_own_are_comparable(tmp_path, capsys):

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from opjoule.cli.commands import main
 from opjoule.comparison.compared_run import ComparedRun
+from opjoule.comparison.comparison import print_comparison
 from opjoule.comparison.contrasts import Question, compare, judged_together
 from opjoule.comparison.index import as_recorded, gather, means_of, read_index, write_index
 from opjoule.comparison.pages.drift import drift_of
@@ -24,7 +25,7 @@ from opjoule.energy.comparison import Side, holm, ratio_limits
 from opjoule.energy.repeats import T_95, student_probability, student_t_of
 from opjoule.record.run_record import RunRecord
 from page_looks import CUT, OVERLAPS, SMALL
-from plotted_runs import ABOVE_IDLE, DATABASES, MEDIA, make_campaign, result, scaled
+from plotted_runs import ABOVE_IDLE, DATABASES, MEDIA, UNTOLD, make_campaign, result, scaled
 from report_browser import FAINT, Browser
 from report_record import put_result
 
@@ -129,6 +130,24 @@ def test_conclusions_failures_and_what_was_measured_again_are_said(page: str) ->
     assert "Energy was measured with OpJoule" in page
 
 
+def test_the_end_of_a_campaign_shows_what_kinds_cost_all_told(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With few conditions in the table of means, with ratios; with many in a table of its own."""
+    print_comparison(folder)
+    text = capsys.readouterr().out.replace("\N{NO-BREAK SPACE}", " ")
+    told = text.split("all told (SIMULATED), 95 %")[1]
+    assert re.search(r"leveldb sd +2 of 2 +1\.200 ± 0\.024 mJ +9\.00 ± 0\.18 mJ", told)
+    assert re.search(r"sqlite sd +2 of 2 +not identifiable +27\.00 ± 0\.54 mJ", told)
+    runs = copied(folder, tmp_path)
+    few = [run for run in read_index(runs)[0] if run.name in ("leveldb sd", "rocksdb sd")]
+    write_index(runs, few, simulated=True)
+    print_comparison(runs)
+    text = capsys.readouterr().out.replace("\N{NO-BREAK SPACE}", " ")
+    assert re.search(r"energy all told per update +9\.00 ± 0\.18 mJ +18\.00 ± 0\.36 mJ", text)
+    assert re.search(r"ratios by db .*\n.*read +update *\n sd +leveldb / rocksdb +0\.5", text)
+
+
 def test_both_axes_are_judged_together(folder: Path) -> None:
     runs, _ = gather([str(folder)])
     alone = [compare(runs, Question((axis,))) for axis in ("db", "storage")]
@@ -200,6 +219,26 @@ def test_bars_begin_at_zero_and_reach_their_value(folder: Path, page: str) -> No
     widths = [float(width) for _, width in bars]
     assert {left for left, _ in bars} == {"0.00"}
     assert np.array(widths) / widths[0] == pytest.approx(np.array(values) / values[0], rel=0.02, abs=0.02)
+
+
+def test_what_kinds_cost_all_told_has_panels_and_ratios_in_the_same_order(page: str) -> None:
+    ratios, panels = page[page.index(">What differs") :].split(">Every cell", maxsplit=1)
+    cells: dict[str, list[str]] = {}
+    for words in (
+        "energy above idle per operation",
+        "energy all told per read",
+        "energy all told per update",
+    ):
+        panel = next(of for of in panels.split("</table>") if f"{words}: bars with interval" in of)
+        cells[words] = re.findall(r"<tr><th[^>]*>([^<]+)", panel)[-9:]
+        assert f"{words}: ratios by database" in ratios and f"{words}: ratios by medium" in ratios
+        assert panel.count("not identifiable") == (3 if words.endswith("read") else 0)
+        assert panel.count(f'title="{UNTOLD}"') == (3 if words.endswith("read") else 0)
+    assert len({tuple(order) for order in cells.values()}) == 1 and len(set(cells[words])) == 9
+    update = ratios[ratios.index("energy all told per update: ratios by medium") :].split("</table>")[0]
+    assert update.count("not judged") == 9 and "6.00 (5.83 to 6.17)" in update
+    assert "All told is what one operation of a kind costs" in ratios
+    assert "energy all told per read has no interval in sqlite sd (2 of 2 runs)" in page
 
 
 def test_a_drift_is_found_and_falls_on_nothing_that_was_measured_in_turn(folder: Path, page: str) -> None:

@@ -16,8 +16,9 @@ from opjoule.cli import commands
 from opjoule.cli.commands import main
 from opjoule.comparison.contrasts import Question, compare
 from opjoule.comparison.index import ConditionRun, gather, write_index
-from opjoule.comparison.plotted import NOT_IDENTIFIABLE, plotted
+from opjoule.comparison.plotted import plotted
 from opjoule.errors import BadInput
+from opjoule.opened.quantities import NOT_IDENTIFIABLE
 from opjoule.plots import bars, figures
 from opjoule.plots.figures import FIGURES, write_figures
 from opjoule.plots.forest import forest
@@ -25,7 +26,7 @@ from opjoule.plots.style import FORMATS, drawn, save
 from opjoule.plots.tables import csv_table, latex_table, methods
 from opjoule.studies.definition import EXACT, Counterpart
 from opjoule.studies.folder import find_study
-from plotted_runs import ABOVE_IDLE, DATABASES, MEDIA, make_runs, result, scaled
+from plotted_runs import ABOVE_IDLE, DATABASES, MEDIA, TOLD, make_runs, result, scaled
 from report_record import make_record, make_trace, put_result
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -114,6 +115,29 @@ def test_bars_that_lie_close_begin_at_zero(tmp_path):
     assert left.get_yscale() == "linear" and left.get_ylim()[0] == 0.0
 
 
+def test_what_kinds_cost_all_told_has_a_panel_each_and_says_where_it_is_not_identifiable(layout):
+    panels = figure("energy-all-told", layout).axes
+    for axes, (kind, joules) in zip(panels, TOLD.items(), strict=True):
+        assert axes.get_ylabel() == f"{kind}, all told [mJ]"
+        factors = [(1 + number) * of_medium for of_medium in (6, 2, 1) for number in range(len(DATABASES))]
+        told = [1e3 * joules * factor for factor in factors]
+        untold = [text for text in axes.texts if text.get_text() == NOT_IDENTIFIABLE]
+        if kind == "read":
+            told = [value for at, value in enumerate(told) if at % 3 != DATABASES.index("sqlite")]
+            assert [text.xy[0] for text in untold] == pytest.approx([at + 0.8 / 3 for at in range(3)])
+        assert len(untold) == (3 if kind == "read" else 0)
+        assert [bar.get_height() for bar in axes.patches] == pytest.approx(told)
+        spans = [bar.get_segments()[0][:, 1] for bar in axes.collections]
+        assert [high - low for low, high in spans] == pytest.approx([0.04 * value for value in told])
+
+
+def test_without_kinds_there_is_no_figure_of_what_they_cost_all_told(tmp_path):
+    make_record(tmp_path / "old", db="leveldb")
+    lines = list(write_figures([str(tmp_path / "old")], tmp_path / "out"))
+    assert not list((tmp_path / "out").glob("energy-all-told*"))
+    assert any(line.startswith("not drawn: energy-all-told: no run has") for line in lines)
+
+
 def test_intervals_are_drawn_as_stated(layout):
     left, right = figure("energy-power", layout).axes
     for axes, key, scale in ((left, "energy_j", 1e-3), (right, "power_w", 1.0)):
@@ -134,6 +158,7 @@ def crowded(tmp_path_factory):
             for distribution in ("uniform", "s1-zipfian-read-1kb"):
                 place = folder / database / f"{medium}-{distribution}"
                 make_record(place, db=database, storage=medium, distribution=distribution)
+                put_result(place, result(DATABASES[0], medium))
     return drawn_of(folder)
 
 
@@ -301,9 +326,15 @@ def test_the_tables_hold_the_numbers(layout):
     row = next(row for row in rows if (row["db"], row["storage"]) == ("LevelDB", "SSD on USB 3"))
     stated = result("leveldb", "ssd-usb3")[ABOVE_IDLE]
     assert (float(row[ABOVE_IDLE]), float(row[f"{ABOVE_IDLE}, u"])) == (stated["value"], stated["u"])
+    read, update = (f"by_operation.{kind}.all_told_energy_per_operation_j" for kind in TOLD)
+    assert (float(row[update]), float(row[f"{update}, u"])) == (TOLD["update"], 0.02 * TOLD["update"])
+    assert next(row for row in rows if row["db"] == "SQLite")[read] == ""
     text = latex_table(layout)
+    assert "& read, all told & update, all told" in text
+    assert r"& $200.0 \pm 4.0$\,$\mu$J & $1.500 \pm 0.030$\,mJ" in text
+    assert r"& not identifiable & $4.500 \pm 0.090$\,mJ" in text
     lines = [line for line in text.splitlines() if " & " in line]
-    assert len(lines) == 10 and {line.count(" & ") for line in lines} == {7}
+    assert len(lines) == 10 and {line.count(" & ") for line in lines} == {9}
     assert r"LevelDB & SSD on USB 3 & $861 \pm 52$\,$\mu$J" in text and text.isascii()
 
 

@@ -23,19 +23,25 @@ PARTS = {"read": 1.0, "flush": 2.0, "sync": 3.0, "tail": 4.0}
 @pytest.fixture
 def record(tmp_path):
     """Four parts over three windows of a second each."""
-    made = make_record(tmp_path)
+    return recorded(tmp_path, {1: PARTS})
+
+
+def recorded(place, repeats):
+    """A record whose repeats have these parts."""
+    made = make_record(place)
     rows = [
         {
-            "repeat": 1,
+            "repeat": repeat,
             "board_ns": at * 10**9,
             "end_board_ns": (at + 1) * 10**9,
             "part": part,
             "energy_j": energy_j,
         }
-        for part, energy_j in {**PARTS, "measured": sum(PARTS.values())}.items()
+        for repeat, parts in repeats.items()
+        for part, energy_j in {**parts, "measured": sum(parts.values())}.items()
         for at in range(3)
     ]
-    write_parquet(tmp_path / "attribution.parquet", ATTRIBUTION, [pa.Table.from_pylist(rows, ATTRIBUTION)])
+    write_parquet(place / "attribution.parquet", ATTRIBUTION, [pa.Table.from_pylist(rows, ATTRIBUTION)])
     return made
 
 
@@ -60,6 +66,15 @@ def test_identified_parts_have_a_colour_each(record):
     drawn = text_of(*activity_stack(record, result(flush=KNOWN, sync=KNOWN, tail=KNOWN)))
     assert all(name in drawn for name in PARTS) and "not identifiable" not in drawn
     assert set(re.findall(r'class="part (kind-\d)', drawn)) == {f"kind-{number}" for number in range(4)}
+
+
+def test_a_part_has_one_colour_in_all_repeats_though_one_lacks_another_part(tmp_path):
+    first = {name: PARTS[name] for name in ("read", "sync", "tail")}  # no flush
+    drawn = activity_stack(
+        recorded(tmp_path, {1: first, 2: PARTS}), result(flush=KNOWN, sync=KNOWN, tail=KNOWN)
+    )
+    legends = [re.findall(r"swatch (kind-\d)[^>]*>(?:</span>)? ?([a-z]+)", text_of(of)) for of in drawn]
+    assert legends[0] == legends[1] and {name for _, name in legends[0]} == set(PARTS)
 
 
 def test_without_an_identified_part_nothing_is_drawn(record):

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from opjoule.comparison.contrasts import Compared, Contrast
 from opjoule.comparison.pages.drift import Drift, drift_of
-from opjoule.comparison.plotted import ENERGY, NOT_IDENTIFIABLE, TOTAL, Plotted
+from opjoule.comparison.plotted import ENERGY, TOTAL, Plotted
 from opjoule.comparison.sentences import chance_name, chance_number, follows_words, pair_labels
 from opjoule.comparison.value_words import NAMED, noun, quantity_words
 from opjoule.drawing.markup import Child, Element, element, row, table
@@ -22,9 +22,9 @@ from opjoule.drawing.strips import (
     swatch,
 )
 from opjoule.evaluation.quantities.definition import Definition
-from opjoule.opened.quantities import NONE, quantity_text
+from opjoule.opened.quantities import NONE, NOT_IDENTIFIABLE, quantity_text
 from opjoule.opened.rounding import percent, rounded, scaled, with_limits
-from opjoule.units import Measured, Quantity
+from opjoule.units import Measured, Missing, Quantity
 
 
 def ratio_scale(contrasts: Sequence[Contrast]) -> Scale:
@@ -82,13 +82,14 @@ def bars(cells: Plotted, of: Definition) -> Element:
     numbers = [cell.number(of.key) for cell in cells.cells]
     known = [(number.value, _u(number)) for number in numbers if number.value is not None]
     axis = bar_axis(known)
-    unit_scale, unit = scaled([value for value, _ in known], numbers[0].unit)
+    unit_scale, unit = scaled([value for value, _ in known], numbers[0].unit or of.unit)
     body = []
     for cell, number in zip(cells.cells, numbers, strict=True):
         points = [float(number.value) for number in cell.numbers(of.key) if number.value is not None]
         u = number.u if isinstance(number, Measured) else None
         strip = bar_strip(axis, number.value, u, points, cells.series.index(cells.series_of(cell)))
-        text = element("span", quantity_text(number), class_="figure")
+        reason = number.reason if isinstance(number, Missing) else None
+        text = element("span", cell.text(of.key), class_="figure", title=reason)
         body.append(row(cells.name_of(cell), strip, text, str(len(points))))
     mark = ", SIMULATED" if cells.simulated else ""
     head: list[Child] = ["cell", axis_head(axis, unit, unit_scale), "mean (95 %)", "runs"]

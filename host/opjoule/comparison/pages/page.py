@@ -11,7 +11,7 @@ from opjoule.comparison.compared_run import SIDE, ComparedRun
 from opjoule.comparison.comparison import Answers, answers_of, notes
 from opjoule.comparison.conclusion import verdict
 from opjoule.comparison.contrasts import Compared
-from opjoule.comparison.costs import TWO_COSTS, costs_in
+from opjoule.comparison.costs import ALL_TOLD, TWO_COSTS, costs_in
 from opjoule.comparison.index import ConditionRun, read_index, with_result
 from opjoule.comparison.methods import methods
 from opjoule.comparison.pages.drawings import bars, course, forest, plane, stacks
@@ -154,10 +154,12 @@ def _about_comparison(compared: Compared) -> str:
 def _ratios(answers: Sequence[Compared]) -> list[Element]:
     judged = sum(answer.judged for answer in answers)
     both = any(costs_in(answer.quantities) for answer in answers)
-    lines = [*([TWO_COSTS] if both else []), _HOW_TO_READ.format(judged=judged)]
+    told = any(answer.told for answer in answers)
+    about = [*([TWO_COSTS] if both else []), *([ALL_TOLD] if told else [])]
+    lines = [*about, _HOW_TO_READ.format(judged=judged)]
     parts = [element("p", line, class_="reason") for line in lines]
     for answer in answers:
-        for of in answer.quantities:
+        for of in answer.with_ratios:
             words = f"{quantity_words(of)} by {noun(answer.question.by)}"
             parts.append(_folded(forest(answer, of), len(answer.contrasts_of(of)), words))
         if (count := len(answer.contrasts)) > 1:
@@ -171,8 +173,8 @@ _HOW_TO_READ: Final = (
     "Each ratio is the first of the pair over the second. The thick bar is the 95.45 % interval of this ratio; the "
     "thin bar is the simultaneous interval for all {judged} ratios (Bonferroni). A full mark: the two differ, by "
     "Holm's test over all pairs, whose p-value is p (Holm). A hollow mark: no difference was found. A grey mark: "
-    "single runs, or runs that are too short, allow no conclusion. The intervals leave out what both sides share, "
-    "such as the gain of one sensor. An arrow: the interval continues."
+    "not judged, or single runs, or runs that are too short, allow no conclusion. The intervals leave out what both "
+    "sides share, such as the gain of one sensor. An arrow: the interval continues."
 )
 
 
@@ -181,7 +183,7 @@ def _of_cells(answers: Answers, cells: Plotted, folder: Path, mark: str) -> list
     if answers.refused:
         return [section("cells", f"Every cell{mark}", table)]
     compared = {quantity.key: quantity for answer in answers.compared for quantity in answer.shown}
-    quantities = list(compared.values()) or [cells.runs[0].quantities.headline]
+    quantities = list(compared.values()) or [cells.runs[0].quantities.headline, *cells.told]
     drawings = (
         ("cells", "Every cell", [*(bars(cells, quantity) for quantity in quantities), table]),
         ("plane", "Energy against time", plane(cells)),

@@ -117,7 +117,8 @@ class Quantities:
                 kinds = [part for part, want in zip(parts, wanted, strict=True) if want == "*"]
                 if all(want in ("*", part) for part, want in zip(parts, wanted, strict=True)):
                     words = parts[-1].removesuffix("_j").replace("_", " ")
-                    return replace(definition, key=path, label=f"{words} ({' '.join(kinds)})")
+                    label = definition.label.replace("*", " ".join(kinds)) or f"{words} ({' '.join(kinds)})"
+                    return replace(definition, key=path, label=label)
         return None
 
     def below(self, top: str) -> list[Definition]:

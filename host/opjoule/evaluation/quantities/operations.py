@@ -93,7 +93,7 @@ OPERATIONS: Final = (
         lambda repeat: latency(repeat, "max"), rests_on=(PER_OPERATION,),
     ),
     Definition(
-        "by_operation.*.all_told_energy_per_operation_j", "J", Topic.PART, rests_on=_ALL,
+        "by_operation.*.all_told_energy_per_operation_j", "J", Topic.PART, "energy all told per *", rests_on=_ALL,
         meaning="what an operation of a kind costs above idle with all that it causes later, from the energy of whole "
                 "runs: what reads leave of it belongs to the kind that writes",
         required=False,
