@@ -14,6 +14,8 @@ from opjoule.attribution.shares import Share
 from opjoule.energy.baseline import MarginalEnergy
 from opjoule.trace.power_trace import Float64Array
 
+SCALE: Final = "scale"
+"""Name of the errors that all parts of an energy have in common in proportion to their size."""
 PROPORTIONAL: Final = ("gain", "timebase")
 """Parts of an energy's budget that scale every share; the others act on the whole."""
 _NOTHING_J: Final = 1e-12
@@ -52,7 +54,7 @@ class SensorBudget:
     @property
     def whole(self) -> Share:
         """The stated energy, with the errors that its parts have in common."""
-        in_common_j = {"whole": self.whole_u_j, "scale": self.scale_u * self.stated_j}
+        in_common_j = {"whole": self.whole_u_j, SCALE: self.scale_u * self.stated_j}
         return Share(self.stated_j, math.hypot(*in_common_j.values()), in_common_j=in_common_j)
 
     def apart_u(self, other: SensorBudget) -> float:
@@ -85,7 +87,7 @@ class FitBudget:
     def in_common_j(self, fit: Fit) -> dict[str, Float64Array]:
         """Contributions of the errors that all parts have in common, with sign: source -> shape (q,)."""
         whole_u_j = math.hypot(self.board.whole_u_j, self.taken.whole_u_j if self.taken else 0.0)
-        return {"whole": fit.shift_per_j * whole_u_j, "scale": self.board.scale_u * fit.energy_j}
+        return {"whole": fit.shift_per_j * whole_u_j, SCALE: self.board.scale_u * fit.energy_j}
 
 
 def sum_of_sensors(one: MarginalEnergy, other: MarginalEnergy) -> Share:

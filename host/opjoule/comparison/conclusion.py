@@ -9,7 +9,7 @@ from rich.table import Table
 
 from opjoule.comparison.compared_run import SHORT, SIDE
 from opjoule.comparison.contrasts import LIMIT, TOO_SHORT_RUNS, Compared, Contrast
-from opjoule.comparison.costs import ALL_TOLD, TWO_COSTS, costs_in, kind_of
+from opjoule.comparison.costs import NOT_JUDGED, TWO_COSTS, costs_in, kind_of
 from opjoule.comparison.ranking import rankings
 from opjoule.comparison.run_warnings import marks_of, print_above
 from opjoule.comparison.sentences import RATES, chance_name, chance_number, sentence
@@ -167,7 +167,7 @@ def print_compared(compared: Compared) -> None:
         f"Intervals hold the true value in 95.45 % of cases. A difference counts where {chance_name(judged)} < {LIMIT}."
         f"{several}",
         *([TWO_COSTS] if costs_in(compared.quantities) else []),
-        *([ALL_TOLD] if compared.told else []),
+        *([NOT_JUDGED] if compared.told else []),
         *(f"note: {line}" for line in compared.notes),
     ):
         console.print(line, soft_wrap=True)

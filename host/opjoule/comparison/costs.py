@@ -13,9 +13,9 @@ TWO_COSTS: Final = (
     "Energy above idle is what the work costs on a board that is on anyway; energy in all is what it costs on a board "
     "that is on only for this work."
 )
-ALL_TOLD: Final = (
-    "All told is what one operation of a kind costs above idle with everything that it causes later. It is not judged. "
-    "Its ratios contain the meter's gain error."
+NOT_JUDGED: Final = (
+    "All told is what one operation of a kind costs above idle with everything that it causes later. "
+    "It is not judged."
 )
 _ABOVE_IDLE: Final = "marginal_"
 """Beginning of the key of an energy above idle; the rest is the key of the same energy in all."""

@@ -15,9 +15,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from opjoule.attribution.budgets import SCALE, SensorBudget
 from opjoule.attribution.shares import Attribution, Share
 from opjoule.evaluation.quantities.attribution import READS
-from opjoule.evaluation.quantities.figures import Figure, over_repeats
+from opjoule.evaluation.quantities.definition import ALL_TOLD, told_path
+from opjoule.evaluation.quantities.figures import Figure, Figures, over_repeats
 from opjoule.evaluation.quantities.repeat import NO_IDLE, Repeat
 from opjoule.operations.operation_table import OperationTable
 from opjoule.units import COVERAGE_FACTOR, Missing, Quantity, exact
@@ -31,17 +33,30 @@ BY_BYTES: Final = (
 )
 
 
+def told_figures(repeats: Sequence[Repeat]) -> list[Figures]:
+    """What an operation of each kind costs all told, by its path in result.json, for each repeat."""
+    kinds = OperationTable.concatenate([repeat.operations for repeat in repeats]).counts()
+    told: list[Figures] = []
+    for repeat in repeats:
+        shares = all_told(repeat)
+        told.append(
+            {told_path(kind): _figure(shares.get(kind, _absent(kind)), repeat, kind) for kind in kinds}
+        )
+    return told
+
+
 def by_operation(repeats: Sequence[Repeat]) -> dict[str, Any]:
     """Counts and energies by kind of operation, means over the repeats."""
     counts = OperationTable.concatenate([repeat.operations for repeat in repeats]).counts()
     told = [all_told(repeat) for repeat in repeats]
+    figures = told_figures(repeats)
     entries = {}
     for kind, count in counts.items():
         pairs = zip(repeats, told, strict=True)
         energy = over_repeats([_figure(_own(repeat, kind, shares), repeat, kind) for repeat, shares in pairs])
         entries[kind] = {
             "count": exact(count / len(repeats), "1"),
-            "all_told_energy_per_operation_j": _per_operation(told, repeats, kind),
+            ALL_TOLD: over_repeats([of_repeat[told_path(kind)] for of_repeat in figures]),
             "energy_per_operation_j": energy,
             "background_energy_per_operation_j": _later(told, repeats, kind),
             "harness_energy_per_operation_j": over_repeats([_harness(repeat) for repeat in repeats]),
@@ -80,7 +95,7 @@ def _whole(repeat: Repeat) -> Share | Missing:
     marginal = repeat.energy.marginal
     if marginal is None:
         return Missing(NO_IDLE, "J")
-    return Share(marginal.energy.value, marginal.budget.standard_u)
+    return SensorBudget.of([marginal]).whole
 
 
 def _reads(repeat: Repeat, kind: str) -> Share | Missing:
@@ -167,19 +182,27 @@ def _by_bytes(repeat: Repeat, left: Share, writing: Sequence[str]) -> dict[str, 
 def _figure(share: Share | Missing, repeat: Repeat, kind: str) -> Figure | Missing:
     """The energy of one operation [J]."""
     count = repeat.operations.counts().get(kind, 0)
-    if isinstance(share, Missing) or not count:
-        return share if isinstance(share, Missing) else Missing(f"no {kind} in this repeat", "J")
-    u_j = share.standard_u_j / count if share.has_interval else None
-    return Figure(share.energy_j / count, "J", u_j, "" if share.has_interval else share.unidentified)
+    if not count:
+        return _absent(kind)
+    if isinstance(share, Missing):
+        return share
+    if not share.has_interval:
+        return Figure(share.energy_j / count, "J", None, share.unidentified)
+    shared = {name: u_j / count for name, u_j in _shared_j(share, repeat).items()}
+    return Figure(share.energy_j / count, "J", share.standard_u_j / count, shared=shared)
 
 
-def _per_operation(
-    told: Sequence[Mapping[str, Share | Missing]], repeats: Sequence[Repeat], kind: str
-) -> Quantity:
-    """Energy of one operation with all that it causes, mean over the repeats [J]."""
-    none = Missing(f"no {kind} in this repeat", "J")
-    pairs = zip(told, repeats, strict=True)
-    return over_repeats([_figure(shares.get(kind, none), repeat, kind) for shares, repeat in pairs])
+def _absent(kind: str) -> Missing:
+    return Missing(f"no {kind} in this repeat", "J")
+
+
+def _shared_j(share: Share, repeat: Repeat) -> Mapping[str, float]:
+    """Contributions to a share that other runs of the same sensor share [J]; empty with a sensor of the medium."""
+    marginal, whole = repeat.energy.marginal, _whole(repeat)
+    if marginal is None or repeat.storage or isinstance(whole, Missing) or not whole.in_common_j.get(SCALE):
+        return {}
+    part = share.in_common_j.get(SCALE, 0.0) / whole.in_common_j[SCALE]
+    return {name: part * u_j for name, u_j in marginal.budget.shared.items()}
 
 
 def _later(told: Sequence[Mapping[str, Share | Missing]], repeats: Sequence[Repeat], kind: str) -> Quantity:
@@ -189,7 +212,7 @@ def _later(told: Sequence[Mapping[str, Share | Missing]], repeats: Sequence[Repe
     figures: list[Figure | Missing] = []
     for shares, repeat in zip(told, repeats, strict=True):
         own = _own(repeat, kind, shares)
-        whole = shares.get(kind, Missing(f"no {kind} in this repeat", "J"))
+        whole = shares.get(kind, _absent(kind))
         if isinstance(own, Missing):
             figures.append(own)
             continue
@@ -206,12 +229,12 @@ def _later(told: Sequence[Mapping[str, Share | Missing]], repeats: Sequence[Repe
 def _own(repeat: Repeat, kind: str, told: Mapping[str, Share | Missing]) -> Share | Missing:
     """Energy while operations of a kind are carried out, if it is identifiable; of reads that is all [J]."""
     if kind in READS:
-        return told.get(kind, Missing(f"no {kind} in this repeat", "J"))
+        return told.get(kind, _absent(kind))
     if isinstance(repeat.attribution, Missing):
         return repeat.attribution
     share = repeat.attribution.operations.get(kind)
     if share is None:
-        return Missing(f"no {kind} in this repeat", "J")
+        return _absent(kind)
     return Missing(share.unidentified, "J") if share.unidentified else share
 
 

@@ -18,7 +18,7 @@ from opjoule.energy.budget import Budget
 from opjoule.energy.near_range import near_range_warnings
 from opjoule.errors import DataFault, RecordFault
 from opjoule.evaluation.alignment import Alignment
-from opjoule.evaluation.all_told import by_operation
+from opjoule.evaluation.all_told import by_operation, told_figures
 from opjoule.evaluation.attributed import (
     MediumTrace,
     WorkedRun,
@@ -90,13 +90,15 @@ def build_result(parts: AlignedRun) -> tuple[dict[str, Any], list[TraceFault]]:
         )
     made = {**budgets([repeat.energy for repeat in repeats]), "headline_budget": headline_budget(repeats)}
     marked = _marked(record, aligned, repeats)
-    common = shared_with_others(made, quantities, figures) | _shared_by_path(list(map(by_path, marked)))
+    told = told_figures(repeats)
+    common = shared_with_others(made, quantities, figures)
+    common |= _shared_by_path(list(map(by_path, marked))) | _shared_by_path(told)
     result = {
         "repeats": len(repeats),
         **entries,
         **made,
         **({"shared": common} if common else {}),
-        "by_repeat": by_repeat(figures),
+        "by_repeat": by_repeat([{**own, **all_told} for own, all_told in zip(figures, told, strict=True)]),
         **({"by_phase": by_phase(marked)} if any(marked) else {}),
         **harness,
         "alignment": parts.alignment.stated(),

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from opjoule.evaluation.quantities.definition import Quantities
+from opjoule.evaluation.quantities.definition import ALL_TOLD, Quantities, told_path
 from opjoule.opened.rounding import Rounded, from_zero, rounded
 from opjoule.units import Measured, Missing, Quantity, Unstated, exact, from_json
 
@@ -86,16 +86,12 @@ def by_kind(result: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
     return {} if is_quantity(entries) else entries
 
 
-ALL_TOLD: Final = "all_told_energy_per_operation_j"
-"""Key of the energy that an operation of a kind causes in all, now and later."""
-
-
 def all_told_paths(result: Mapping[str, Any]) -> dict[str, str]:
     """Kind -> path of what one of its operations costs all told; empty with one kind, whose cost is the headline."""
     kinds = by_kind(result)
     if len(kinds) < 2:
         return {}
-    return {kind: f"by_operation.{kind}.{ALL_TOLD}" for kind, entry in kinds.items() if ALL_TOLD in entry}
+    return {kind: told_path(kind) for kind, entry in kinds.items() if ALL_TOLD in entry}
 
 
 def rows(result: Mapping[str, Any], table: Quantities) -> list[Row]:

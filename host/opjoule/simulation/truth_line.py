@@ -17,7 +17,7 @@ from opjoule.comparison.cell_mean import cell_mean
 from opjoule.comparison.compared_run import ComparedRun
 from opjoule.errors import RecordFault
 from opjoule.evaluation.quantities.attribution import READS
-from opjoule.evaluation.quantities.definition import Definition
+from opjoule.evaluation.quantities.definition import ALL_TOLD, Definition
 from opjoule.opened.quantities import by_kind, quantity_text
 from opjoule.opened.rounding import rounded, with_unit
 from opjoule.operations.operation_table import ACTIVITIES
@@ -161,7 +161,7 @@ def _kinds(own_j: dict[str, float], result: dict[str, Any], above_idle_j: float 
     for kind, entry in by_kind(result).items():
         if not (own_j.get(kind) and counts[kind]):
             continue
-        told = entry.get("all_told_energy_per_operation_j")
+        told = entry.get(ALL_TOLD)
         if told and above_idle_j is not None and (len(writing) == 1 or len(counts) == 1):
             figures.append(_beside(f"{kind}, all told", told_j[kind] / counts[kind], told))
         figures.append(_beside(kind, own_j[kind] / counts[kind], entry["energy_per_operation_j"]))

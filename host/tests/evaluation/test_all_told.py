@@ -6,9 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from opjoule.attribution.shares import Attribution, EnergyCourse, Share
-from opjoule.evaluation.all_told import PROCESSOR, all_told, by_operation
+from opjoule.energy.baseline import MarginalEnergy
+from opjoule.energy.budget import PARTS, Budget
+from opjoule.evaluation.all_told import PROCESSOR, all_told, by_operation, told_figures
 from opjoule.evaluation.quantities.figures import Figure
-from opjoule.evaluation.quantities.repeat import Repeat
+from opjoule.evaluation.quantities.repeat import Repeat, RepeatEnergy
 from opjoule.operations.operation_table import LOADER_KINDS, OperationTable
 from opjoule.units import Measured, Missing, Unstated
 
@@ -37,8 +39,12 @@ def repeat_of(counts, shares=None, duration_us=5.0, whole_u=0.01):
     whole = Share(whole_j, whole_u * whole_j, in_common_j={"scale": whole_u * whole_j})
     attribution = Attribution(shares or {}, none, {}, whole, 100, None, course)
     harness = Figure(1e-6 * (reads + writes), "J", 0.0)
+    u_j = whole_u * whole_j
+    budget = Budget(dict.fromkeys(PARTS, 0.0) | {"gain": u_j}, shared={"gain of bench-1": u_j})
+    marginal = MarginalEnergy(Measured.from_standard(whole_j, u_j, "J", 0.0), budget)
+    energy = RepeatEnergy(None, None, None, None, marginal, None)
     return Repeat(
-        1, None, 10.0, operations=operations(counts, duration_us), attribution=attribution,
+        1, energy, 10.0, operations=operations(counts, duration_us), attribution=attribution,
         harness=harness, core_w=CORE_W,
     )  # fmt: skip
 
@@ -142,3 +148,18 @@ def test_a_wrong_gain_moves_the_whole_and_its_parts_together():
     for key in ("all_told_energy_per_operation_j", "background_energy_per_operation_j"):
         number = entries["update"][key]
         assert number.standard_u == pytest.approx(0.2 * number.value, rel=1e-6)
+
+
+def test_what_other_runs_of_the_sensor_share_of_a_cost_is_its_part_of_the_gain_error():
+    """So the gain cancels in ratios of these costs, too; an estimate from working time alone has no part of it."""
+    read = Share(70_000 * READ_J, 0.2 * 70_000 * READ_J, in_common_j={"scale": 0.2 * 70_000 * READ_J})
+    repeat = repeat_of({"read": 70_000, "update": 72_000}, {"read": read}, whole_u=0.2)
+    (told,) = told_figures([replace(repeat, core_w=None)])
+    for kind in ("read", "update"):
+        figure = told[f"by_operation.{kind}.all_told_energy_per_operation_j"]
+        assert figure.shared == {"gain of bench-1": pytest.approx(0.2 * figure.value)}
+    (timed,) = told_figures([repeat_of({"read": 70_000, "update": 72_000}, whole_u=0.2)])
+    shared = timed["by_operation.read.all_told_energy_per_operation_j"].shared
+    assert shared == {"gain of bench-1": 0.0}
+    whole = timed["by_operation.update.all_told_energy_per_operation_j"]
+    assert whole.shared["gain of bench-1"] * 72_000 == pytest.approx(0.2 * repeat.attribution.whole.energy_j)

@@ -41,7 +41,7 @@ def test_a_plan_has_all_its_repeats_and_its_controls():
 
 def test_repeats_that_go_on_are_warmed_up_once_and_have_one_idle_phase_between_them():
     settle, idle, run = ("settle", None), ("idle", 3.0), ("run", 20)
-    once = [("load", None), settle, ("warm-up", None), settle, idle]
+    once = [("load", None), ("warm-up", None), settle, idle]
     repeats = [run, settle, idle, run, settle, idle]
     assert phases_of("--repeats", "2") == [("rest", 3.0), *once, *repeats, ("harness", None)]
 
@@ -50,7 +50,7 @@ def test_a_plan_without_idle_has_no_phase_of_it():
     names = [
         name for name, _ in phases_of("--idle", "0", "--repeats", "1", "--no-harness", "--workload", "c")
     ]
-    assert names == ["load", "settle", "warm-up", "settle", "run", "settle"]
+    assert names == ["load", "warm-up", "settle", "run", "settle"]
 
 
 def test_a_settle_counts_with_the_quiet_stretch_that_it_waits_for():

@@ -11,7 +11,7 @@ from opjoule.comparison.compared_run import SIDE, ComparedRun
 from opjoule.comparison.comparison import Answers, answers_of, notes
 from opjoule.comparison.conclusion import verdict
 from opjoule.comparison.contrasts import Compared
-from opjoule.comparison.costs import ALL_TOLD, TWO_COSTS, costs_in
+from opjoule.comparison.costs import NOT_JUDGED, TWO_COSTS, costs_in
 from opjoule.comparison.index import ConditionRun, read_index, with_result
 from opjoule.comparison.methods import methods
 from opjoule.comparison.pages.drawings import bars, course, forest, plane, stacks
@@ -155,7 +155,7 @@ def _ratios(answers: Sequence[Compared]) -> list[Element]:
     judged = sum(answer.judged for answer in answers)
     both = any(costs_in(answer.quantities) for answer in answers)
     told = any(answer.told for answer in answers)
-    about = [*([TWO_COSTS] if both else []), *([ALL_TOLD] if told else [])]
+    about = [*([TWO_COSTS] if both else []), *([NOT_JUDGED] if told else [])]
     lines = [*about, _HOW_TO_READ.format(judged=judged)]
     parts = [element("p", line, class_="reason") for line in lines]
     for answer in answers:

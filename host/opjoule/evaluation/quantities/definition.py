@@ -18,6 +18,14 @@ LAST: Final = 1
 Formula = Callable[[Repeat], Figure | Missing]
 Place = Literal["headline", "tile", "column", "line", "traced", "compared", "budget", "table"]
 
+ALL_TOLD: Final = "all_told_energy_per_operation_j"
+"""Key of the energy above idle that an operation of a kind causes in all, now and later."""
+
+
+def told_path(kind: str) -> str:
+    """Path of a kind's cost all told in result.json."""
+    return f"by_operation.{kind}.{ALL_TOLD}"
+
 
 class Topic(StrEnum):
     """Topic of a quantity; quantities are listed in the order of their topics."""

@@ -194,11 +194,11 @@ class YcsbStudy(Study):
         return [*settled, *run, *([Step("harness", Role.CONTROL)] if self.harness else [])]
 
     def once(self) -> list[Step]:
-        """Load and warm-up, if there is one."""
-        names = (self._first_load, WARM_UP) if self.warms_up else ()
-        return [
-            step for name in names for step in (Step(name, Role.PREPARE), Step(f"{name}-settle", Role.DRAIN))
-        ]
+        """Load and warm-up, if there is one. What the load leaves to do is done when the warm-up settles."""
+        if not self.warms_up:
+            return []
+        load, warm_up = (Step(name, Role.PREPARE) for name in (self._first_load, WARM_UP))
+        return [load, warm_up, Step(f"{WARM_UP}-settle", Role.DRAIN)]
 
     def under(self, period_s: float) -> Self:
         """The study with blocks that are long enough for the meter."""
@@ -248,10 +248,15 @@ class YcsbStudy(Study):
         fast = replace(
             self, run_s=self._at_most(WARM_UP_S), properties={**self.properties, "target": "0"}, design=False
         )
-        warm_up = replace(fast._workload(board, "run", "operationcount"), files={})
-        steps = [Step(WARM_UP, Role.PREPARE, warm_up), Step(f"{WARM_UP}-settle", Role.DRAIN)]
+        work = replace(fast._workload(board, "run", "operationcount"), files={})
+        load, warm_up, settle = self.once()
+        steps = [
+            replace(load, workload=self._workload(board, "load", "recordcount")),
+            replace(warm_up, workload=work),
+            settle,
+        ]
         with self._database(board, raw):
-            yield self._then_removed(board, raw, [*self._loaded(board, self._first_load), *steps])
+            yield self._then_removed(board, raw, steps)
 
     def _then_removed(self, board: Board, raw: Path, steps: Sequence[Step]) -> Iterator[Step]:
         """The steps; the database is removed after them, unless the repeats go on with it."""
@@ -314,9 +319,9 @@ class YcsbStudy(Study):
         """Name of the load before the warm-up: the repeats have loads of their own unless they go on with it."""
         return "load" if self.reset == GO_ON else f"{WARM_UP}-load"
 
-    def _loaded(self, board: Board, name: str = "load") -> list[Step]:
-        load = Step(name, Role.PREPARE, self._workload(board, "load", "recordcount"))
-        return [load, Step(f"{name}-settle", Role.DRAIN)]
+    def _loaded(self, board: Board) -> list[Step]:
+        load = Step("load", Role.PREPARE, self._workload(board, "load", "recordcount"))
+        return [load, Step("load-settle", Role.DRAIN)]
 
     def _copied(self, board: Board, run: Sequence[Step]) -> Iterator[Step]:
         """Load, if no such database is kept yet, and the run on a copy."""
