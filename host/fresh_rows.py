@@ -16,8 +16,8 @@ CLONE: Final = "OpJoule"
 """Folder of the clone in the user's home."""
 GIT: Final = ("git", "-c", "safe.directory=*")
 """Root reads a clone that belongs to another user."""
-EARLIER: Final = {"0.1.0": "7fe837f6", "632d2d2c": "632d2d2c"}
-"""Commits whose users get this one with `git pull`, by the name of the row."""
+EARLIER: Final = (("bookworm", "0.1.0", "7fe837f6"), ("trixie", "632d2d2c", "632d2d2c"))
+"""Commits whose users get this one with `git pull`: Debian's release, name in the row, commit."""
 _SUITES: Final = {"bookworm": "Debian 12", "trixie": "Debian 13"}
 
 
@@ -167,11 +167,9 @@ def _rows() -> list[Row]:
     for suite, debian in _SUITES.items():
         about = f"{debian} arm64 (a Raspberry Pi as host), emulated"
         rows.append(Row(f"{suite}-arm64", about, MinimalRoot(suite, "arm64"), emulated_steps))
-    for suite, debian in _SUITES.items():
-        for version, commit in EARLIER.items():
-            about = f"{debian} amd64, a clone that was set up at {version}"
-            steps = upgrade_steps(commit)
-            rows.append(Row(f"{suite}-from-{version}", about, MinimalRoot(suite, "amd64"), steps))
+    for suite, version, commit in EARLIER:
+        about = f"{_SUITES[suite]} amd64, a clone that was set up at {version}"
+        rows.append(Row(f"{suite}-from-{version}", about, MinimalRoot(suite, "amd64"), upgrade_steps(commit)))
     return rows
 
 

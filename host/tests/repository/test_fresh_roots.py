@@ -72,10 +72,10 @@ def test_ci_runs_readmes_commands_in_readmes_order_up_to_the_first_that_fails(tm
 # --- rows
 
 
-def test_each_debian_is_tried_as_root_with_sudo_on_arm64_and_after_every_earlier_commit():
+def test_each_debian_is_tried_as_root_with_sudo_on_arm64_and_after_an_earlier_commit():
     names = {row.name for row in ROWS}
-    kinds = ["root", "user", "arm64", *(f"from-{version}" for version in fresh_rows.EARLIER)]
-    assert names == {f"{suite}-{kind}" for suite in ("bookworm", "trixie") for kind in kinds}
+    fresh = {f"{suite}-{kind}" for suite in ("bookworm", "trixie") for kind in ("root", "user", "arm64")}
+    assert names == fresh | {"bookworm-from-0.1.0", "trixie-from-632d2d2c"}
 
 
 @pytest.fixture
