@@ -83,7 +83,7 @@ def bench_runs(tmp_path_factory):
     """A calibration with typed readings, a check, one of a sensor that has drifted, and one by a meter in series."""
     folder = tmp_path_factory.mktemp("bench")
     results = {"folder": folder}
-    common = ("--seconds=0.6", f"--folder={folder}/calibration", "--json", "--room-temperature=23")
+    common = ("--seconds=1.5", f"--folder={folder}/calibration", "--json", "--room-temperature=23")
     dmm_options = ("--reference=DMM 7", "--over=0.1,0.1%", "--voltage=0.03%+0.1mV", *common)
     with series_rigs(folder, SENSOR, REFERENCE) as ((sensor, reference), load):
         meter = f"--meter=serial:{sensor},label=bench-1"
