@@ -29,13 +29,23 @@ import pyarrow.csv
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # trials run side by side
 
-from known_engine import START_S, Timeline, drawn_background, drawn_medium, drawn_operations, moved, seconds
+from known_engine import (
+    START_S,
+    WAKES_S,
+    Timeline,
+    drawn_background,
+    drawn_medium,
+    drawn_operations,
+    moved,
+    seconds,
+)
 from known_meter import BOARD_NS, KINDS, measured
 from known_pieces import Piece, Steady, bursts, wander
 from opjoule.evaluation.all_told import by_operation
 from opjoule.evaluation.evidence import BoardEvents
 from opjoule.evaluation.logged import read_logs
 from opjoule.evaluation.quantities.attribution import READS
+from opjoule.evaluation.quantities.definition import ALL_TOLD
 from opjoule.evaluation.repeat_energy import HARNESS
 from opjoule.evaluation.summary import AlignedRun, repeats_of
 from opjoule.operations.board_files import read_system
@@ -60,8 +70,8 @@ class Measured:
     phases: Sequence[Phase]
     timeline: Timeline
     """From the first idle phase to the end of the last phase."""
-    operations: Mapping[str, OperationTable]
-    """By run."""
+    operations: Sequence[OperationTable]
+    """Of each run."""
 
     @classmethod
     def read(cls, directory: Path) -> Measured:
@@ -91,12 +101,12 @@ class Measured:
         events = moved(events, ("board_ns", "end_board_ns"), later_ns)
         events = events.filter(pa.array(events["board_ns"].to_numpy() >= kept[0].start_board_ns))
         samples = pa.concat_tables(map(read_system, record.raw_files("*.system.csv"))).sort_by("board_ns")
-        worked = {
-            f"{phase.name}-{phase.repeat}": operations.started_in(phase.start_board_ns, phase.end_board_ns)
+        worked = [
+            operations.started_in(phase.start_board_ns, phase.end_board_ns)
             for phase in kept
             if phase.role is Role.WORK
-        }
-        whole = OperationTable.concatenate(list(worked.values())).sorted()
+        ]
+        whole = OperationTable.concatenate(worked).sorted()
         run_s = (kept[-1].end_board_ns - kept[0].start_board_ns) * 1e-9
         samples = moved(samples, ("board_ns",), later_ns)
         timeline = Timeline(record.run.asked.db or "", whole, events, samples, run_s)
@@ -156,21 +166,20 @@ def trial(measured_at: Measured, seed: int) -> list[Cost]:
     harness_j = core_w * (control.cpu_s or 0.0) / control.operations  # the loader's own work on an operation
     kinds = timeline.operations.counts()
     powers = PartPowers.draw(rng, kinds, timeline.activities, core_w)
-    by_phase: dict[str, list[Piece]] = {}
-    reads_j = dict.fromkeys(kinds, 0.0)
-    for name, operations in measured_at.operations.items():
+    pieces: list[Piece] = []
+    own_j = dict.fromkeys(kinds, 0.0)
+    for operations in measured_at.operations:
         at = replace(timeline, operations=operations)
-        pieces, true_j = drawn_operations(rng, at, powers, float(rng.uniform(0.0, 1e-4)), harness_j)
-        by_phase[name] = pieces
-        reads_j = {kind: reads_j[kind] + true_j.get(kind, 0.0) for kind in kinds}
+        of_run, true_j = drawn_operations(rng, at, powers, float(rng.uniform(0.0, WAKES_S)), harness_j)
+        pieces += of_run
+        own_j = {kind: own_j[kind] + true_j.get(kind, 0.0) for kind in kinds}
     medium, counters = _medium(rng, measured_at)
-    pieces = [piece for pieces in by_phase.values() for piece in pieces]
     pieces += [*drawn_background(rng, timeline, powers).values(), *medium]
     harness = next(phase for phase in measured_at.phases if phase.name == HARNESS)
     begin_s, end_s = seconds(np.array([harness.start_board_ns, harness.end_board_ns]))
     pieces.append(Steady(np.array([begin_s]), np.array([end_s]), np.array([harness_j * control.operations])))
     entries = _evaluated(rng, measured_at, pieces, counters)
-    return _costs(measured_at, pieces, reads_j, entries)
+    return _costs(measured_at, pieces, own_j, entries)
 
 
 def _medium(rng: np.random.Generator, measured_at: Measured) -> tuple[list[Piece], pa.Table]:
@@ -215,7 +224,7 @@ def _evaluated(
 
 
 def _costs(
-    measured_at: Measured, pieces: Sequence[Piece], kinds_j: Mapping[str, float], entries: Mapping[str, Any]
+    measured_at: Measured, pieces: Sequence[Piece], own_j: Mapping[str, float], entries: Mapping[str, Any]
 ) -> list[Cost]:
     """Stated and true costs; with several kinds that write, those of the kinds that only read."""
     edges_s: Float64Array = np.array(
@@ -225,14 +234,14 @@ def _costs(
         ]
     )
     whole_j = sum(np.diff(piece.until_j(edges_s.ravel()).reshape(edges_s.shape)).sum() for piece in pieces)
-    counts = OperationTable.concatenate(list(measured_at.operations.values())).counts()
+    counts = OperationTable.concatenate(measured_at.operations).counts()
     writing = [kind for kind in counts if kind not in READS]
-    true_j = {kind: kinds_j[kind] for kind in counts if kind in READS}
+    true_j = {kind: own_j[kind] for kind in counts if kind in READS}
     if len(writing) == 1:
         true_j[writing[0]] = whole_j - sum(true_j.values())
     made = []
     for kind, energy_j in true_j.items():
-        stated = entries[kind]["all_told_energy_per_operation_j"]
+        stated = entries[kind][ALL_TOLD]
         made.append(
             Cost(kind, energy_j / counts[kind], getattr(stated, "value", None), getattr(stated, "u", None))
         )

@@ -117,9 +117,8 @@ class Plan:
         first = [step for step in steps if step.role is not Role.CONTROL]
         later = first
         if first[0].role is Role.BASELINE and once:
-            later = first[
-                1:
-            ]  # nothing is prepared between repeats: the idle phase between two is that of both
+            # Nothing is prepared between repeats: the idle phase between two is that of both.
+            later = first[1:]
         controls = [step for step in steps if step.role is Role.CONTROL]
         return [*once, *first, *later * (self.repeats - 1), *controls]
 
