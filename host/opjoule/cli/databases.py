@@ -1,6 +1,7 @@
 """`measure.py databases` and `studies`: what is built in, found on this computer, or missing and how to get it."""
 
 import json
+import os
 import shutil
 import subprocess
 from collections.abc import Mapping
@@ -30,6 +31,8 @@ class Availability:
     there: bool
     words: str
     """Its place and version, or how to get it."""
+    by_set_up: bool = False
+    """Whether the set-up of a measurement installs it."""
 
 
 def run_databases(options: ListingOptions) -> int:
@@ -58,9 +61,10 @@ def study_availability(study: StudyFolder, database: Database) -> Availability:
     if state.there or not packages:
         return state
     words = f"{state.words}; --study {study.name} --simulate installs {' '.join(packages)}"
-    if any(package.startswith("python3-") for package in packages) and DEBIAN_PYTHON not in state.words:
+    reached = not any(package.startswith("python3-") for package in packages) or _python() == DEBIAN_PYTHON
+    if not reached:
         words += f" only for {DEBIAN_PYTHON}: put /usr/bin first on PATH"
-    return Availability(False, words)
+    return Availability(False, words, by_set_up=reached)
 
 
 def _client(database: Database) -> Availability:
@@ -70,8 +74,14 @@ def _client(database: Database) -> Availability:
         if shell.run(["python3", "-c", f"import {module}"]).status == 0:
             return Availability(True, f"found, Python module {module}")
     names = " or ".join(database.clients)
-    python = shell.run(["sh", "-c", "command -v python3"]).text().strip() or "no python3"
-    return Availability(False, f"missing: its Python module {names} ({python} does not have it)")
+    return Availability(
+        False, f"missing: its Python module {names} ({_python() or 'no python3'} does not have it)"
+    )
+
+
+def _python() -> str:
+    """The python3 on this computer's PATH; empty if there is none."""
+    return LocalShell().run(["sh", "-c", "command -v python3"]).text().strip()
 
 
 def for_studies(database: Database) -> dict[str, Availability]:
@@ -97,7 +107,14 @@ def availability(database: Database) -> Availability:
         return Availability(True, f"Python module {database.module}: {database.get}")
     if database.kind == "connection":
         return Availability(False, database.get)
-    shell = LocalShell()
+    return _of_server(database.name, os.environ.get("PATH", ""))
+
+
+@cache
+def _of_server(name: str, path: str) -> Availability:
+    """Availability of a server. It is looked for once on each PATH, because a study has many cells."""
+    database, shell = database_called(name), LocalShell()
+    assert database, name
     try:
         programs = find_programs(shell, database)
     except OpJouleError as error:
@@ -169,16 +186,20 @@ def run_studies(options: ListingOptions) -> int:
         for name, connection in study.connections.items():
             given = "needs" if connection.needed else "takes"
             print(f"           {name} {given}, by --connections: {connection.what}")
-        for name, words in (*missing(study).items(), *stand_ins(study).items()):
+        for name, words in (*_missing_words(study).items(), *stand_ins(study).items()):
             print(f"           {name}: {words}")
     print("to measure one: host/measure.py --study NAME --device NAME [--scale X] [--simulate]")
     return 0
 
 
-def missing(study: StudyFolder) -> dict[str, str]:
-    """Databases of a study that this computer lacks -> how to get them."""
+def missing(study: StudyFolder) -> dict[str, Availability]:
+    """Databases of a study that this computer lacks, with how to get them."""
     states = {database.name: study_availability(study, database) for database in _databases(study)}
-    return {name: state.words for name, state in states.items() if not state.there}
+    return {name: state for name, state in states.items() if not state.there}
+
+
+def _missing_words(study: StudyFolder) -> dict[str, str]:
+    return {name: state.words for name, state in missing(study).items()}
 
 
 def stand_ins(study: StudyFolder) -> dict[str, str]:
@@ -201,7 +222,7 @@ def _plain_study(study: StudyFolder) -> dict[str, object]:
         "counts": {count: list(values) for count, values in study.counts.items()},
         "phases": dict(study.phases),
         "figures": {name: figure.title for name, figure in study.figures.items()},
-        "missing": missing(study),
+        "missing": _missing_words(study),
         "connections": {
             name: {"what": given.what, "needed": given.needed} for name, given in study.connections.items()
         },

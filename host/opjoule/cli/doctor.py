@@ -227,7 +227,7 @@ def _simulated_rig() -> Iterator[Finding]:
         there = "is built" if path.exists() else "is missing"
         yield Finding(about, path.exists(), f"{path.relative_to(ROOT)} {there}", remedy)
     for study in known_studies():
-        lacking = "; ".join(f"{name}: {words}" for name, words in missing(study).items())
+        lacking = "; ".join(f"{name}: {state.words}" for name, state in missing(study).items())
         about = f"study {study.name}"
         yield (
             Finding.note(about, lacking) if lacking else Finding(about, True, "all its systems are available")

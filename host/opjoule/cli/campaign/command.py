@@ -2,18 +2,26 @@
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from opjoule.campaign.campaign import Campaign, MeasureOne, identity, in_condition, run_conditions
+from opjoule.campaign.campaign import Campaign, Cell, MeasureOne, identity, in_condition, run_conditions
 from opjoule.campaign.past_times import TimeNeeded
 from opjoule.cli.campaign.file import CampaignFile
 from opjoule.cli.campaign.fleet import campaign_of, run_on_fleet
 from opjoule.cli.campaign.options import PlannedCampaign
 from opjoule.cli.campaign.study_cells import needed_time
-from opjoule.cli.databases import missing
-from opjoule.cli.measure.command import alone_here, check_here, check_plans, exit_status, measure_again
+from opjoule.cli.databases import Availability, missing
+from opjoule.cli.measure.command import (
+    alone_here,
+    check_here,
+    check_plans,
+    exit_status,
+    measure_again,
+    missing_server,
+    rig_of,
+)
 from opjoule.cli.measure.options import MeasuringOptions, PlanningOptions
 from opjoule.cli.measure.planning import known_s, make_plan, rig_warnings
 from opjoule.comparison.comparison import answers_of
@@ -21,13 +29,17 @@ from opjoule.comparison.index import with_result
 from opjoule.comparison.power import Spread, contrast_count, power_words
 from opjoule.comparison.study.table import conclude_studies
 from opjoule.devices.rig.file import Rig
-from opjoule.errors import FAULTY_EXIT, BadInput, Interrupted
+from opjoule.errors import FAULTY_EXIT, BadInput, Interrupted, RigFault
 from opjoule.measuring.pace import in_words
 from opjoule.measuring.plan import Plan
 from opjoule.record.directory import check_folder
 from opjoule.scripts import RUNS, program, script_name
 from opjoule.studies.command.study import JobStudy
 from opjoule.units import counted
+
+Lacks = Mapping[str, set[str]]
+"""What a dry run finds missing, in words -> the conditions that are left out for it. A missing rig leaves out none, and
+neither does what the measurement's set-up installs."""
 
 
 def run_campaign(planned: PlannedCampaign) -> int:
@@ -41,16 +53,19 @@ def run_campaign(planned: PlannedCampaign) -> int:
     cells = _plans(file)
     check_folder(folder)
     campaign = campaign_of(file, cells, folder)
-    rigs = check_plans(cells, rigs=not options.scheduler)
-    for plan, _ in cells if not options.scheduler else ():
+    here = not (options.scheduler or options.dry_run)
+    rigs = check_plans(cells, rigs=here)
+    for plan, _ in cells if here else ():
         check_here(plan)
+    lacks = _lacking(cells) if options.dry_run and not options.scheduler else {}
     if options.dry_run and options.json:
-        print(json.dumps(_as_value(file, campaign, folder), indent=1))
+        print(json.dumps(_as_value(file, campaign, folder, lacks), indent=1))
     else:
         unknown = file.shared and campaign.remaining_s is None
-        needed = needed_time(file, options.out) if unknown else None
+        planned = [cell.plan.asked for cell in _to_measure(campaign, lacks)]
+        needed = needed_time(planned, options.out) if unknown else None
         out = sys.stdout if options.dry_run else sys.stderr
-        print(*_about(file, campaign, folder, needed), sep="\n", file=out)
+        print(*_about(file, campaign, folder, needed, lacks), sep="\n", file=out)
     if options.dry_run:
         return 0
     try:
@@ -125,10 +140,12 @@ def _plans(file: CampaignFile) -> list[tuple[Plan, PlanningOptions]]:
     return list(by_identity.values())
 
 
-def _about(file: CampaignFile, campaign: Campaign, folder: Path, needed: TimeNeeded | None) -> list[str]:
+def _about(
+    file: CampaignFile, campaign: Campaign, folder: Path, needed: TimeNeeded | None, lacks: Lacks
+) -> list[str]:
     """The plan in words. `needed`: a study's time, estimated from its records at any scale."""
     mark = " (SIMULATED)" if campaign.simulated else ""
-    cells, missing = len(campaign.cells), len(campaign.missing)
+    cells, to_measure = len(campaign.cells), _to_measure(campaign, lacks)
     done = sum(cell.is_complete for cell in campaign.cells)
     given_up = [cell for cell in campaign.cells if not cell.is_complete and not cell.is_missing]
     failed = [
@@ -139,10 +156,10 @@ def _about(file: CampaignFile, campaign: Campaign, folder: Path, needed: TimeNee
         f"{counted(campaign.blocks, 'randomised block')}, order from seed {file.seed}",
         *file.about,
         *_precision(file, campaign),
-        *_lacking(campaign),
+        *_lacking_lines(campaign, lacks),
         f"  done       {done}",
         *failed,
-        f"  to measure {missing}, {_length(campaign, needed)}",
+        f"  to measure {len(to_measure)}{f', {_length(campaign, to_measure, needed)}' if to_measure else ''}",
         f"  records    {folder}",
     ]
 
@@ -162,33 +179,60 @@ def _precision(file: CampaignFile, campaign: Campaign) -> list[str]:
     return lines
 
 
-def _lacking(campaign: Campaign) -> list[str]:
-    """Databases that a study's cells need and that this computer, the simulated board, lacks."""
-    studies = [cell.plan.study for cell in campaign.missing]
-    suites = [study for study in studies if isinstance(study, JobStudy)]
-    if not (campaign.simulated and suites):
-        return []
-    values = {value for suite in suites for value in suite.cell.values()} - set(suites[0].given)
-    return [
-        f"  missing    {name}: {words.removeprefix('missing: ')}"
-        for name, words in missing(suites[0].definition).items()
-        if name in values
-    ]
+def _lacking(cells: Sequence[tuple[Plan, PlanningOptions]]) -> Lacks:
+    """What the cells need and rig.toml, or this computer as the simulated board, does not have."""
+    lacks: dict[str, set[str]] = {}
+    by_study: dict[str, Mapping[str, Availability]] = {}
+    for plan, options in cells:
+        try:
+            rig_of(plan, options)
+        except (BadInput, RigFault) as error:
+            lacks.setdefault(str(error), set())
+        study = plan.study
+        states = {study.engine: server} if (server := missing_server(plan)) else {}
+        if plan.simulated and isinstance(study, JobStudy):
+            name = study.definition.name
+            by_study[name] = by_study[name] if name in by_study else missing(study.definition)
+            wanted = {*study.cell.values()} - {*study.given}
+            states = {value: state for value, state in by_study[name].items() if value in wanted}
+        for value, state in states.items():
+            without = lacks.setdefault(f"{value}: {state.words.removeprefix('missing: ')}", set())
+            without |= set() if state.by_set_up else {plan.condition_name}
+        try:
+            if not states:
+                check_here(plan)
+        except (BadInput, RigFault) as error:
+            lacks.setdefault(str(error), set()).add(plan.condition_name)
+    return lacks
 
 
-def _length(campaign: Campaign, needed: TimeNeeded | None) -> str:
+def _to_measure(campaign: Campaign, lacks: Lacks) -> list[Cell]:
+    """The cells that the campaign would measure now."""
+    without = set().union(*lacks.values())
+    return [cell for cell in campaign.missing if cell.plan.condition_name not in without]
+
+
+def _lacking_lines(campaign: Campaign, lacks: Lacks) -> Iterator[str]:
+    for words, conditions in lacks.items():
+        cells = sum(cell.plan.condition_name in conditions for cell in campaign.missing)
+        count = f" ({counted(cells, 'cell')} not measured without it)" if cells else ""
+        yield f"  missing    {words}{count}"
+
+
+def _length(campaign: Campaign, cells: Sequence[Cell], needed: TimeNeeded | None) -> str:
+    """How long the cells take, in words."""
     if campaign.remaining_s is not None:
-        return f"about {in_words(campaign.remaining_s)}, judging by the cells measured so far"
+        remaining_s = campaign.remaining_s * len(cells) / len(campaign.missing)
+        return f"about {in_words(remaining_s)}, judging by the cells measured so far"
     if needed:
-        share = len(campaign.missing) / max(len(campaign.cells), 1)
         others = needed.cells - needed.by_own_records
         guessed = f"; {others} of {needed.cells} estimated by the mean of the others" if others else ""
-        return f"about {in_words(share * needed.total_s)}, judging by records of the study at another scale{guessed}"
-    least_s = sum(sum(known_s(cell.plan).values()) for cell in campaign.missing)
+        return f"about {in_words(needed.total_s)}, judging by records of the study at another scale{guessed}"
+    least_s = sum(sum(known_s(cell.plan).values()) for cell in cells)
     return f"at least {in_words(least_s)} for idle and runs of given length; the rest is known after the first cell"
 
 
-def _as_value(file: CampaignFile, campaign: Campaign, folder: Path) -> dict[str, object]:
+def _as_value(file: CampaignFile, campaign: Campaign, folder: Path, lacks: Lacks) -> dict[str, object]:
     return {
         "name": file.name,
         "folder": str(folder),
@@ -198,6 +242,7 @@ def _as_value(file: CampaignFile, campaign: Campaign, folder: Path) -> dict[str,
         **({"until": file.until.half_width, "blocks_limit": file.until.blocks_limit} if file.until else {}),
         "retries": file.retries,
         "remaining_s": campaign.remaining_s,
+        "lacking": {words: sorted(conditions) for words, conditions in lacks.items()},
         "cells": [
             {
                 "block": cell.block,

@@ -361,7 +361,8 @@ def needs_of_campaign(campaign: PlannedCampaign) -> Needs:
     """Set-up that all cells need, measured here or elsewhere."""
     cells = [cell.options for cell in campaign.file.cells]
     if campaign.options.dry_run or campaign.options.scheduler:
-        loader = any(isinstance(cell, YcsbOptions) for cell in cells)  # it checks the workload
+        # The loader checks a campaign file's workload and properties; those of a study are checked already.
+        loader = not campaign.file.shared and any(isinstance(cell, YcsbOptions) for cell in cells)
         engines = frozenset().union(*map(engines_of, cells))
         return Needs(
             loader=loader, engines=engines if loader else frozenset(), fleet=not campaign.options.dry_run

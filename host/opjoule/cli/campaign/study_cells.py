@@ -120,7 +120,7 @@ def study_campaign(options: StudyOptions) -> CampaignFile:
 def _scale_within(options: StudyOptions, limit_s: float) -> float:
     """Scale at which the whole study takes at most --within. Raises: BadInput: the time is unknown or no scale fits."""
     whole = study_campaign(replace(options, within=None, scale=1.0))
-    needed = needed_time(whole, options.out)
+    needed = needed_time([cell.options.asked for cell in whole.cells] * whole.repeats, options.out)
     if needed is None:
         raise BadInput(
             f"--within: how long study {options.study} takes on {options.device} is not known yet: "
@@ -135,18 +135,20 @@ def _scale_within(options: StudyOptions, limit_s: float) -> float:
     return scale
 
 
-def needed_time(file: CampaignFile, out: Path | None) -> TimeNeeded | None:
-    """Time that all blocks of a study's cells take, estimated from its records; None if there are no records.
+def needed_time(cells: Sequence[Mapping[str, Any]], out: Path | None) -> TimeNeeded | None:
+    """Time that a study's cells take, estimated from its records; None if there are no cells or records.
 
     Args:
+        cells: options of each cell, as often as it is to be measured.
         out: the study's folder if it is not under runs/.
     """
-    cells = [cell.options.asked for cell in file.cells]
+    if not cells:
+        return None
     places = [RUNS, *([out.parent, out] if out else [])]
     by_rig = {(str(cell["device"]), str(cell["storage"])): cell for cell in cells}
     constant = find_study(str(cells[0]["folder"])).constant
     past = [time for rig in by_rig.values() for place in places for time in past_times(place, rig, constant)]
-    return time_needed(cells * file.repeats, past)
+    return time_needed(cells, past)
 
 
 def _check(definition: StudyFolder, options: StudyOptions) -> None:

@@ -24,7 +24,7 @@ from typing import Any, Final
 
 from opjoule.campaign.campaign import run_conditions
 from opjoule.campaign.measurement import directory_name, measure
-from opjoule.cli.databases import LOADER, availability, built_in
+from opjoule.cli.databases import LOADER, Availability, availability, built_in
 from opjoule.cli.live import live_view
 from opjoule.cli.measure.options import AgainOptions, MeasuringOptions, PlanningOptions
 from opjoule.cli.measure.planning import (
@@ -74,7 +74,7 @@ def check_plans(plans: Sequence[tuple[Plan, MeasuringOptions]], *, rigs: bool = 
     """Checks each plan with its options; returns its rig, or None if it is simulated.
 
     Args:
-        rigs: False: the plans are measured on other computers, which have their own rigs.
+        rigs: False: no rig is read, because the plans are measured on other computers or not at all.
 
     Raises: BadInput, RigFault: the first thing that a measurement would refuse.
     """
@@ -83,24 +83,32 @@ def check_plans(plans: Sequence[tuple[Plan, MeasuringOptions]], *, rigs: bool = 
     checked = []
     for plan, options in plans:
         try:
-            checked.append(_checked(plan, options, asked, rigs=rigs))
+            _check(plan, options, asked)
+            checked.append(rig_of(plan, options) if rigs else None)
         except BadInput as error:
             cell = ", ".join(f"{axis} {value}" for axis, value in plan.condition.items())
             raise BadInput(f"the cell {cell}: {error}" if cell else str(error)) from None
     return checked
 
 
-def _checked(plan: Plan, options: MeasuringOptions, asked: set[tuple[str, ...]], *, rigs: bool) -> Rig | None:
+def _check(plan: Plan, options: MeasuringOptions, asked: set[tuple[str, ...]]) -> None:
     check_simulated(plan, options)
     if options.disturb:
         find_disturbance(options.disturb)
     if isinstance(plan.study, YcsbStudy):
-        _check_ycsb(plan.study, plan, asked)
+        _check_ycsb(plan.study, asked)
     if plan.simulated and plan.board.profile.name != VIRTUAL:
         from opjoule.simulation.models import Models  # noqa: PLC0415  # only a simulated measurement loads the rig
 
         Models.with_profile(plan.twin_profile.checked if plan.twin_profile else None).load(plan.board)
-    if plan.simulated or not rigs:
+
+
+def rig_of(plan: Plan, options: MeasuringOptions) -> Rig | None:
+    """The rig of rig.toml with board, medium and meter of the plan; None if it is simulated.
+
+    Raises: BadInput, RigFault: there is no such rig.
+    """
+    if plan.simulated:
         return None
     rig = read_rig(options.rig)
     described_medium(rig, plan.board)
@@ -113,16 +121,26 @@ def _checked(plan: Plan, options: MeasuringOptions, asked: set[tuple[str, ...]],
 def check_here(plan: Plan) -> None:
     """Checks what this computer must do, or must have as a simulated board. Raises: BadInput, RigFault: it cannot."""
     plan.study.check_here()
-    if plan.simulated and plan.board.profile.name != VIRTUAL and isinstance(plan.study, CommandStudy):
+    if not plan.simulated or plan.board.profile.name == VIRTUAL:
+        return
+    if isinstance(plan.study, CommandStudy):
         plan.study.check_simulated()
+    if isinstance(plan.study, YcsbStudy):
+        check_space(plan.study.effective, shutil.disk_usage(ROOT).free, f"this computer's disk, at {ROOT}")
+    if (server := missing_server(plan)) is not None:
+        raise BadInput(
+            f"--simulate: {plan.study.engine} {server.words}; a simulated board uses the database on this computer's "
+            "PATH; to leave it out of a study, give --only system=..."
+        )
+
+
+def missing_server(plan: Plan) -> Availability | None:
+    """Availability of the plan's server database, if this computer, the simulated board, lacks it; else None."""
     database = database_called(plan.study.engine)
-    if plan.simulated and plan.board.profile.name != VIRTUAL and database and database.is_server:
-        state = availability(database)
-        if not state.there:
-            raise BadInput(
-                f"--simulate: {database.name} {state.words}; a simulated board uses the database on this computer's "
-                "PATH; to leave it out of a study, give --only system=..."
-            )
+    if not (plan.simulated and plan.board.profile.name != VIRTUAL and database and database.is_server):
+        return None
+    state = availability(database)
+    return None if state.there else state
 
 
 def check_simulated(plan: Plan, options: MeasuringOptions) -> None:
@@ -140,8 +158,8 @@ def check_simulated(plan: Plan, options: MeasuringOptions) -> None:
             )
 
 
-def _check_ycsb(study: YcsbStudy, plan: Plan, asked: set[tuple[str, ...]]) -> None:
-    """Has this computer's loader check the workload; checks that its values fit on a simulated medium."""
+def _check_ycsb(study: YcsbStudy, asked: set[tuple[str, ...]]) -> None:
+    """Has this computer's loader check the workload, if it is built."""
     command = study.check_command(str(LOADER), str(study.workload), "/nowhere")
     if command not in asked and study.database.name in built_in():
         ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_LIMIT_S)
@@ -149,8 +167,6 @@ def _check_ycsb(study: YcsbStudy, plan: Plan, asked: set[tuple[str, ...]]) -> No
             said = [line for line in ended.stderr.splitlines() if line.strip()] or ["it said nothing"]
             raise BadInput(f"{said[-1].removeprefix('loader: ')} (workload {study.workload.name})")
         asked.add(command)
-    if plan.simulated and plan.board.profile.name != VIRTUAL:
-        check_space(study.effective, shutil.disk_usage(ROOT).free, f"this computer's disk, at {ROOT}")
 
 
 def run_measure(options: PlanningOptions | AgainOptions) -> int:
