@@ -41,7 +41,7 @@ from opjoule.operations.oplog import BLOCK_HEADER, FILE_HEADER, read_operation_l
 from opjoule.operations.tables import read_operations
 from opjoule.record.result import read_result
 from opjoule.record.run_record import DIGEST, RunRecord, _digest, reading
-from opjoule.trace.csv_import import import_csv
+from opjoule.trace.imported.trace_file import read_trace_file
 from opjoule.trace.journal import read_trace
 
 MEMORY = Path(os.environ.get("OPJOULE_MEMORY", "/dev/shm"))
@@ -192,7 +192,7 @@ def campaign_toml(data: bytes) -> None:
 
 def csv_import(data: bytes) -> None:
     """A trace that another program exported as CSV."""
-    trace = import_csv(_file("trace.csv", data), {}, 5.0)
+    trace = read_trace_file(_file("trace.csv", data), {}, 5.0)
     check(bool(np.all(np.diff(trace.meter_ns) >= 0)), "time does not go back")
     rows = trace.meter_ns.size
     for number, part in enumerate(trace.parts()):

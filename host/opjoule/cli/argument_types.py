@@ -63,6 +63,7 @@ celsius = number_between(-40.0, 85.0, "a room's temperature from -40 to 85")
 seconds = number_between(0.0, 86400.0, "a number of seconds from 0 to 86400")
 share = number_between(0.0, 1.0, "a number above 0 and at most 1, for example 0.1", above=True)
 voltage = number_between(0.0, 1000.0, "a voltage above 0 and up to 1000 V, for example 5.1", above=True)
+hertz = number_between(0.0, 1e9, "a number a second above 0, for example 100", above=True)
 percent = number_between(
     0.0,
     math.nextafter(100.0, 0.0),

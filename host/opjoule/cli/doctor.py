@@ -20,7 +20,7 @@ from opjoule.databases.registry import known_databases
 from opjoule.devices.profiles import find_profile, known_profiles
 from opjoule.devices.rig.examine import PULSES, Finding, examine_board
 from opjoule.devices.rig.file import Rig, RigDevice, read_rig
-from opjoule.energy.error_bounds import ErrorBounds
+from opjoule.energy.error_bounds import SWAPPED, ErrorBounds
 from opjoule.errors import OpJouleError
 from opjoule.measuring.known_sensors import Calibrations, KnownSensors
 from opjoule.measuring.supply_path import RIG_FILE, local_meter_warning, shunt_words, supply_path
@@ -130,10 +130,8 @@ def flow_finding(name: str, flow: tuple[float, float] | None, bounds: ErrorBound
         return Finding(about, False, "the meter gave no sample", "see the lines of the meter above")
     current_a, voltage_v = flow
     seen = f"{current_a:.3f} A at {voltage_v:.2f} V"
-    # Largest reading without any current: twice the offset's bound, plus one step.
-    nothing_a = 2 * bounds.current_offset_max_a + bounds.current_step_a
-    if current_a < -nothing_a:
-        return Finding(about, False, f"{seen}: it flows backwards", "exchange VIN+ and VIN\N{MINUS SIGN}")
+    if bounds.is_backwards(current_a):
+        return Finding(about, False, f"{seen}: it flows backwards", SWAPPED)
     if bounds.voltage_step_v and voltage_v < LEAST_SUPPLY_V:
         return Finding(
             about,

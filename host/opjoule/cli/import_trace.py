@@ -14,7 +14,7 @@ from opjoule.opened.answer import open_answer
 from opjoule.record.directory import check_out
 from opjoule.record.run_record import RunRecord
 from opjoule.report.terminal import print_trace
-from opjoule.trace.csv_import import ImportedTrace, import_csv
+from opjoule.trace.imported.trace_file import ImportedTrace, read_trace_file
 from opjoule.trace.journal import TraceJournal
 from opjoule.trace.power_trace import BoolArray, Gap
 
@@ -28,19 +28,18 @@ def run_import(options: ImportOptions) -> int:
     sensors = import_sensors()
     if options.sensor is not None and options.sensor not in sensors:
         raise BadInput(f"--sensor {options.sensor} is unknown: use one of {', '.join(sensors)}")
-    trace = import_csv(options.file, _mapping(options.columns), options.voltage)
-    sensor = options.sensor or usual_sensors().get(trace.layout.kind)
+    trace = read_trace_file(options.file, _mapping(options.columns), options.voltage, options.rate)
+    sensor = options.sensor or usual_sensors().get(trace.kind)
     if sensor is None and not trace.voltage_stated:
         trace.notes.append("error bounds unknown: name the meter with --sensor to get an uncertainty")
     record = RunRecord.create(
         options.out, {"import": str(options.file), "columns": options.columns}, simulated=False
     )
-    columns = {role: column.name for role, column in trace.layout.columns.items()}
     source = {
         "file": str(options.file),
         "sha256": file_sha256(options.file),
-        "format": trace.layout.kind,
-        "columns": columns,
+        "format": trace.kind,
+        "columns": trace.columns,
         "sensor": sensor,
         "voltage_stated": trace.voltage_stated,
         "notes": trace.notes,
@@ -58,10 +57,12 @@ def run_import(options: ImportOptions) -> int:
         )
     samples, lost = _write(trace, clipped, options.out)
     record.finish("complete" if conclude_trace(record) else "partial")
-    sources = ", ".join(f"{role} from {name}" for role, name in columns.items())
-    print(f"{samples} samples in {options.out} ({trace.layout.kind}: {sources}); {lost} missing")
+    sources = ", ".join(f"{role} from {name}" for role, name in trace.columns.items())
+    print(f"{samples} samples in {options.out} ({trace.kind}: {sources}); {lost} missing")
     for note in trace.notes:
         print(f"note: {note}")
+    for fault in record.faults:
+        print(f"fault: {fault}")
     print_trace(open_answer(options.out))
     return 0 if record.status == "complete" else DataFault.exit_code
 

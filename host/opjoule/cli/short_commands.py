@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Final
 
-from opjoule.cli.argument_types import celsius, count, directory, port, seconds, voltage
+from opjoule.cli.argument_types import celsius, count, directory, hertz, port, seconds, voltage
 from opjoule.cli.command import Command, Needs
 from opjoule.cli.options import (
     IMPORT_SENSORS,
@@ -73,13 +73,16 @@ RECORD: Final = Command(
 class ImportOptions(Options):
     """The file, and whatever its header does not state."""
 
-    file: Path = positional(directory, "FILE", "a CSV file; units are read from its header")
+    file: Path = positional(
+        directory, "FILE", "the file of the other program; units are read from its header"
+    )
     out: Path = required(directory, "DIR", "the record's directory")
     columns: tuple[str, ...] = repeated(
         str,
         "ROLE=NAME:UNIT",
-        "column of time, current, voltage or power, if the header does not say",
+        "column of time, current, voltage or power, if the header does not say; NAME may be its number, from 1",
     )
+    rate: float | None = option(hertz, "N", "rows a second, if the file has no time that increases")
     voltage: float | None = option(voltage, "V", "supply voltage, for a file without a voltage column")
     sensor: str | None = option(str, "NAME", f"meter whose error bounds apply: {IMPORT_SENSORS}")
 
@@ -88,7 +91,7 @@ IMPORT: Final = Command(
     "import",
     ImportOptions,
     "opjoule.cli.import_trace:run_import",
-    "Makes a run record from a trace that another program recorded (PowerTool, PPK2, any CSV).",
+    "Makes a run record from a trace that another program recorded (PowerTool, PPK2, Joulescope, any table).",
     f"example:\n  {program('import')} trace.csv --out runs/bench --columns current=I:mA --voltage 5.1",
 )
 

@@ -10,7 +10,7 @@ from opjoule.calibration.means import MeanReading, mean_reading
 from opjoule.commissioning.desk import CheckedFigure, Defect, Defects, OpenDesk, Picture, Setup, Verdict
 from opjoule.commissioning.dialogue import known_resistor
 from opjoule.commissioning.running import DeskRecording
-from opjoule.energy.error_bounds import ErrorBounds
+from opjoule.energy.error_bounds import SWAPPED, ErrorBounds
 from opjoule.energy.sensor_calibration import PARAMETERS
 from opjoule.trace.power_trace import Float64Array
 
@@ -28,7 +28,6 @@ ADDITIVITY_MAX: Final = 0.002
 LEAD_S: Final = 1.0
 """Beginning of a recording that is left out, since the load was connected at about that time."""
 USUAL_OHM: Final = (0.001, 0.002, 0.005, 0.01, 0.015, 0.02, 0.025, 0.05, 0.1, 0.2, 0.5, 1.0)
-SWAPPED: Final = "exchange the wires at VIN+ and VIN\N{MINUS SIGN}"
 
 
 def zero(desk: OpenDesk) -> Verdict:

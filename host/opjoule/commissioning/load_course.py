@@ -19,14 +19,13 @@ from opjoule.commissioning.desk import (
     StepOutcome,
     Verdict,
 )
-from opjoule.commissioning.known_loads import SWAPPED
 from opjoule.commissioning.medium_bytes import write_file
 from opjoule.commissioning.running import DeskRecording
 from opjoule.commissioning.sync_line import clock_evidence
 from opjoule.devices.board import Board
 from opjoule.devices.profiles import Profile
 from opjoule.devices.rig.load_steps import CHIP_MS, LEAD_S, PERIOD_NS, TAIL_S, pattern
-from opjoule.energy.error_bounds import ErrorBounds
+from opjoule.energy.error_bounds import SWAPPED, ErrorBounds
 from opjoule.energy.least_voltage import least_voltage
 from opjoule.evaluation.alignment import align
 

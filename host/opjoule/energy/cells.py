@@ -22,6 +22,10 @@ AROUND_SAMPLES: Final = 32
 """Least number of samples on either side of a gap that bound the current in it."""
 AROUND_FACTOR: Final = 4
 """Least length of these samples on either side, in lengths of the gap."""
+SHORT: Final = 0.05
+"""Quantile of the lengths of cells that is the shortest usual one."""
+FEW: Final = 1000
+"""Number of cells that are enough for it."""
 STRETCH: Final = 4
 QUIETEST: Final = 0.05
 QUIETEST_OF_NOISE: Final = 0.117
@@ -133,6 +137,13 @@ class Cells:
             none = np.zeros(self.current_a.size)
             return MovingCurrent(none, none)
         return moving_current(self.current_a, self.period_ns)
+
+    @cached_property
+    def shortest_ns(self) -> float:
+        """Length that few cells fall below [ns]: the period of an even trace, less for stamps at uneven distances."""
+        some = np.arange(0, self.current_a.size, max(self.current_a.size // FEW, 1))
+        lengths_ns = self.bounds_ns[some + 1] - self.bounds_ns[some]
+        return min(float(np.quantile(lengths_ns, SHORT)), float(self.period_ns))
 
     @cached_property
     def noise_a(self) -> float:

@@ -22,6 +22,8 @@ temperature, 0.1 % in ten years (Murata CERALOCK CSTCE-V53, catalogue P16E)."""
 CUT_OR_ROUNDED_U = 0.5 / math.sqrt(2.0)
 """Standard uncertainty, in steps, of codes that are either truncated (half a step too low on average) or rounded,
 both equally likely: neither the data sheets of the INA219, INA226 and INA228 nor their drivers say which."""
+SWAPPED = "exchange the wires at VIN+ and VIN\N{MINUS SIGN}"
+"""Remedy for a current that flows backwards through a sensor."""
 POWER, CURRENT, VOLTAGE, SHUNT = "power", "current", "voltage", "shunt"
 COPPER, TEMPERATURE = "copper at the shunt", "temperature"
 """Sources of a gain error."""
@@ -155,6 +157,10 @@ class ErrorBounds:
     def voltage_rounding_u_v(self) -> float:
         """Standard uncertainty of the voltage [V] as delivered, from codes that may be truncated, not rounded."""
         return self.voltage_step_v * CUT_OR_ROUNDED_U
+
+    def is_backwards(self, current_a: float) -> bool:
+        """Whether a mean current [A] flows backwards: it is below anything that the sensor reads without a current."""
+        return current_a < -(2 * self.current_offset_max_a + self.current_step_a)
 
     def voltage_u_v(self, voltage_v: float) -> float:
         """Standard uncertainty [V] of a voltage from the sensor's own gain, offset and codes."""

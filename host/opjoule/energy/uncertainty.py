@@ -156,16 +156,19 @@ def seen_share(cells: Cells, start_ns: int, end_ns: int, sensor: ErrorBounds) ->
 
 
 def _slots_s(cells: Cells, start_ns: int, end_ns: int) -> float:
-    """Root of the summed squares of the unconverted times between two samples [s]."""
+    """Root of the summed squares of the unconverted times between two samples [s].
+
+    If the stamps are at uneven distances, a conversion took at most the shortest of them.
+    """
     inside = cells.inside(start_ns, end_ns)
     # a slot widens the cells on both sides of it by half of its excess length
-    shortest_ns = (1 + (SLOT_PERIODS - 1) / 2) * cells.period_ns
+    least_ns = (1 + (SLOT_PERIODS - 1) / 2) * cells.shortest_ns
     wide = []
     for some in pieces(inside.stop - inside.start, PART_SAMPLES):
         of_all = slice(inside.start + some.start, inside.start + some.stop)
         lengths_ns = np.diff(cells.bounds_ns[of_all.start : of_all.stop + 1])
         lengths_ns = without(lengths_ns, cells.lost_cells(of_all))
-        wide.append(lengths_ns[lengths_ns > shortest_ns] - cells.period_ns)
+        wide.append(lengths_ns[lengths_ns > least_ns] - cells.shortest_ns)
     return float(np.sqrt(2 * np.sum(np.concatenate(wide).astype(np.float64) ** 2))) * NS
 
 

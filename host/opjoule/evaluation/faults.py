@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from opjoule.energy.error_bounds import ErrorBounds
+from opjoule.energy.error_bounds import SWAPPED, ErrorBounds
 from opjoule.energy.least_voltage import LeastVoltage, least_voltage
+from opjoule.energy.window import EnergyResult
 from opjoule.evaluation.alignment import Alignment
 from opjoule.evaluation.quantities.definition import Quantities
 from opjoule.evaluation.quantities.repeat import RepeatEnergy
-from opjoule.record.groups import ABOVE_IDLE
+from opjoule.record.groups import ABOVE_IDLE, ENERGY
 from opjoule.record.json_file import plain
 from opjoule.record.phases import Phase
 from opjoule.record.result import TOO_SHORT
@@ -35,7 +36,16 @@ class TraceFault:
     withholds: tuple[str, ...] = ()
 
 
-def trace_faults(repeat: int, energy: RepeatEnergy) -> list[TraceFault]:
+def backwards(where: str, energy: EnergyResult, sensor: ErrorBounds) -> list[TraceFault]:
+    """The fault of a window whose mean current is negative; `where`: the window, in words."""
+    current_a = energy.integrals.charge_c / energy.window.duration_s
+    if not sensor.is_backwards(current_a):
+        return []
+    line = f"{where}: the mean current is {current_a:.3f} A: it flows backwards: {SWAPPED}"
+    return [TraceFault(line, (ENERGY,))]
+
+
+def trace_faults(repeat: int, energy: RepeatEnergy, sensor: ErrorBounds) -> list[TraceFault]:
     """The faults of one repeat's windows."""
     windows = {"run": energy.run, "run and settle": energy.whole}
     lost, clipped = [], []
@@ -52,6 +62,7 @@ def trace_faults(repeat: int, energy: RepeatEnergy) -> list[TraceFault]:
                 "of the meter's range: energies are lower bounds"
             )
     faults = [TraceFault(line) for line in (*lost[:1], *clipped[:1])]
+    faults += backwards(f"repeat {repeat}, run", energy.run, sensor)
     if energy.idle and (count := energy.idle.clipped_samples):
         line = f"repeat {repeat}, idle: {count} samples at the end of the meter's range: idle is unknown"
         faults.append(TraceFault(line, (ABOVE_IDLE,)))

@@ -110,7 +110,10 @@ def build_result(parts: AlignedRun) -> tuple[dict[str, Any], list[TraceFault]]:
         "generator": _generator(record.run),
     }
     write_parquet(record.path("attribution.parquet"), schemas.ATTRIBUTION, [course_table(repeats)])
-    return result, [fault for repeat in repeats for fault in trace_faults(repeat.number, repeat.energy)]
+    sensor = aligned.sensor
+    return result, [
+        fault for repeat in repeats for fault in trace_faults(repeat.number, repeat.energy, sensor)
+    ]
 
 
 def _warnings(

@@ -14,7 +14,7 @@ from opjoule.energy.window import EnergyResult, Window, seen, window_energy_j
 from opjoule.errors import AlignmentError, OpJouleError
 from opjoule.evaluation.clock_rates import odd_clock_lines
 from opjoule.evaluation.corrected_trace import CorrectedTrace
-from opjoule.evaluation.faults import withhold
+from opjoule.evaluation.faults import backwards, withhold
 from opjoule.evaluation.wording import TRACE
 from opjoule.record.groups import ENERGY
 from opjoule.record.json_file import write_json
@@ -74,7 +74,10 @@ def trace_result(record: RunRecord) -> dict[str, Any]:
         raise AlignmentError(
             "by its round trips with this computer the meter's clock ran backwards: was it restarted?"
         )
-    energy = window_energy_j(cells, window, sensor or unknown_sensor(float(cells.current_a.max())))
+    bounds = sensor or unknown_sensor(float(cells.current_a.max()))
+    energy = window_energy_j(cells, window, bounds)
+    for fault in backwards("trace", energy, bounds):
+        record.add_fault(fault.line)
     entries: dict[str, Any] = {
         **_numbers(energy, cells, sensor),
         "lost_samples": exact(energy.lost_samples, "1"),

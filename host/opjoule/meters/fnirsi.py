@@ -236,4 +236,5 @@ KIND: Final = MeterKind(
     needs="`host/requirements/usb.in`, libusb, [udev rule](../how-to/60-usb-meters.rules)",
     draw="unknown draw",
     imports={"fnirsi": fnirsi_sensor},
+    import_formats={"fnirsi": "fnirsi"},
 )

@@ -69,7 +69,7 @@ class MeterKind:
     imports: Mapping[str, Callable[[], ErrorBounds]] = field(default_factory=dict)
     """--sensor NAME of `measure.py import` -> error bounds of the device that recorded the file"""
     import_formats: Mapping[str, str] = field(default_factory=dict)
-    """format of a file (csv_import) -> default NAME for it"""
+    """format of a file (trace/imported/formats.py) -> default NAME for it"""
 
     def split(self, rest: str) -> tuple[str, dict[str, str]]:
         """(place, options) from the text after `KIND:`. The first part is a place unless it is KEY=VALUE.

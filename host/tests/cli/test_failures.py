@@ -25,7 +25,7 @@ from opjoule.errors import BadInput
 from opjoule.record.directory import check_out
 from opjoule.record.run_record import RunRecord
 from opjoule.scripts import script_name
-from opjoule.trace.csv_import import PAUSE, import_csv
+from opjoule.trace.imported.trace_file import PAUSE, read_trace_file
 from opjoule.trace.power_trace import Gap
 
 HOST = Path(__file__).resolve().parents[2]
@@ -290,7 +290,7 @@ def test_a_long_pause_of_an_imported_trace_is_a_gap_without_samples(tmp_path, du
     ]
     path = tmp_path / "trace.csv"
     path.write_text("time (s),current (mA),voltage (V)\n" + "\n".join(rows) + "\n")
-    gaps = [part for part in import_csv(path, {}).parts() if isinstance(part, Gap)]
+    gaps = [part for part in read_trace_file(path, {}).parts() if isinstance(part, Gap)]
     assert [(gap.lost_samples, gap.reason) for gap in gaps] == [(0, PAUSE)]
 
 

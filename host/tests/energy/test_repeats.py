@@ -14,7 +14,7 @@ from opjoule.evaluation.quantities.repeat import Repeat
 from opjoule.evaluation.repeat_energy import AlignedTrace, repeat_energy
 from opjoule.evaluation.summary import sensor_energies
 from opjoule.meters.chips.ina219 import ina219_breakout
-from opjoule.record.groups import ABOVE_IDLE
+from opjoule.record.groups import ABOVE_IDLE, ENERGY
 from opjoule.trace.power_trace import Gap, PowerTrace
 from opjoule.units import Measured
 from usual_phases import usual_phase
@@ -93,7 +93,7 @@ def test_waiting_at_idle_power_is_nobodys_operation():
 def test_a_run_with_clipped_samples_gives_lower_bounds_and_a_fault():
     """A run with 714 clipped samples was 28 % too low, 1.5 % stated."""
     energy = clipped_in("run")
-    (fault,) = trace_faults(1, energy)
+    (fault,) = trace_faults(1, energy, ina219_breakout())
     assert "repeat 1, run: 10 samples" in fault.line
     assert "lower bounds" in fault.line
     assert fault.withholds == ()
@@ -109,15 +109,26 @@ def test_a_run_with_clipped_samples_gives_lower_bounds_and_a_fault():
 
 
 def test_clipped_idle_withholds_what_is_above_it():
-    (fault,) = trace_faults(1, clipped_in("idle-before"))
+    (fault,) = trace_faults(1, clipped_in("idle-before"), ina219_breakout())
     assert "idle is unknown" in fault.line
     assert fault.withholds == (ABOVE_IDLE,)
     assert (
         trace_faults(
-            1, repeat_energy(AlignedTrace(Cells.of(trace_of()), ina219_breakout(), MAP), phases(), 1)
+            1,
+            repeat_energy(AlignedTrace(Cells.of(trace_of()), ina219_breakout(), MAP), phases(), 1),
+            ina219_breakout(),
         )
         == []
     )
+
+
+def test_a_swapped_sensor_is_a_fault_that_says_what_to_do():
+    trace = trace_of()
+    swapped = PowerTrace.of(trace.meter_ns, -trace.current_a, trace.voltage_v)
+    energy = repeat_energy(AlignedTrace(Cells.of(swapped), ina219_breakout(), MAP), phases(), 1)
+    (fault,) = trace_faults(1, energy, ina219_breakout())
+    assert "flows backwards: exchange the wires at VIN+ and VIN" in fault.line
+    assert fault.withholds == (ENERGY,)
 
 
 def test_a_window_with_two_per_cent_lost_is_reported_and_keeps_its_figure():
@@ -129,7 +140,7 @@ def test_a_window_with_two_per_cent_lost_is_reported_and_keeps_its_figure():
     gap = Gap.between(start_ns + 500_000_000 - STEP_NS, start_ns + 528_000_000, 28, "cable")
     holed = PowerTrace.of(trace.meter_ns, current_a, voltage_v, [gap])
     energy = repeat_energy(AlignedTrace(Cells.of(holed), ina219_breakout(), MAP), phases(), 1)
-    (fault,) = trace_faults(1, energy)
+    (fault,) = trace_faults(1, energy, ina219_breakout())
     assert "repeat 1, run: 2." in fault.line
     assert fault.withholds == ()
     assert energy.run.energy.value == pytest.approx(RUN_W * RUNS_S[0], rel=0.01)

@@ -20,7 +20,7 @@ from opjoule.errors import BadInput
 from opjoule.evaluation.trace_result import STATED_VOLTAGE
 from opjoule.record.result import read_result
 from opjoule.studies.ycsb.properties import check_space
-from opjoule.trace.csv_import import import_csv
+from opjoule.trace.imported.trace_file import read_trace_file
 
 SIMULATED = ["--db", "leveldb", "--device", "rpi4", "--simulate", "--dry-run"]
 CASES = Cases()
@@ -144,14 +144,14 @@ def test_a_csv_file_is_read_with_the_columns_as_the_message_says_to_write_them(n
     path = tmp_path / "trace.csv"
     path.write_text(text)
     with pytest.raises(BadInput, match=complaint) as refused:
-        import_csv(path, {}, 5.0)
+        read_trace_file(path, {}, 5.0)
     match = re.search(r"--columns (\w+)=(\S+)", str(refused.value))
     assert match, refused.value
     column = match[2].rstrip(".")
     for placeholder, value in words.items():
         column = column.replace(placeholder, value)
     assert "NAME" not in column and "UNIT" not in column
-    assert import_csv(path, {match[1]: column}, 5.0).current_a.size == 50
+    assert read_trace_file(path, {match[1]: column}, 5.0).current_a.size == 50
 
 
 @CASES.advice("no voltage", r"(--voltage) VOLTS")
