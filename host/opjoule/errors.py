@@ -26,8 +26,11 @@ A message names the thing, its value, the limit it broke and what to do next.
 
 import difflib
 import errno
+import os
+import re
+import shlex
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import ClassVar, Final
 
@@ -35,6 +38,8 @@ from opjoule.scripts import IS_CLONE
 
 FAULTY_EXIT: Final = 6
 """A measurement finished with a fault that its record names."""
+INTERRUPTED: Final = "interrupted by the user (Ctrl-C)"
+"""Why a program ended that got SIGINT; another signal is named in the KeyboardInterrupt that it raises."""
 WORSE_EXIT: Final = 7
 """compare.py: the runs after a change are worse than the runs before it."""
 
@@ -122,14 +127,18 @@ class Interrupted(OpJouleError):
     exit_code: ClassVar[int] = 130
 
 
-def suggestion(name: str, known: Iterable[str], likeness: float = 0.6) -> str:
-    """ "did you mean '...'? " with the most similar name in `known`, if its difflib ratio is at least `likeness`.
+def suggestion(name: str, known: Iterable[str], likeness: float = 0.7) -> str:
+    """ "did you mean '...'? " with the names in `known` that begin with `name`, or else with the most similar one.
 
-    Capitals do not count.
+    Similar names have a difflib ratio of at least `likeness`. Capitals do not count. A name with other digits is
+    another thing, not a misspelling: ssd-usb3 is not suggested for ssd-usb4.
     """
-    by_lower = {word.lower(): word for word in known}
-    near = difflib.get_close_matches(name.lower(), list(by_lower), 1, likeness)
-    return f"did you mean '{by_lower[near[0]]}'? " if near else ""
+    by_lower, asked = {word.lower(): word for word in known}, name.lower()
+    begun = [word for word in by_lower if len(asked) > 1 and word.startswith(asked)][:SUGGESTED_MAX]
+    alike = [word for word in by_lower if word == asked or _DIGITS.sub("0", word) != _DIGITS.sub("0", asked)]
+    near = begun or difflib.get_close_matches(asked, alike, 1, likeness)
+    named = "' or '".join(by_lower[word] for word in near)
+    return f"did you mean '{named}'? " if near else ""
 
 
 def unknown(thing: str, name: str, known: Iterable[str]) -> str:
@@ -139,13 +148,14 @@ def unknown(thing: str, name: str, known: Iterable[str]) -> str:
     return f"unknown {thing} '{name}': {suggestion(name, names)}{listed}"
 
 
+SUGGESTED_MAX: Final = 3
+"""Most names in a suggestion."""
+_DIGITS: Final = re.compile(r"\d")
 NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT)
 _REMEDIES: Final = {
     errno.ENOSPC: "free some space there, or give --out on another disk",
     errno.EDQUOT: "your quota is used up: free some space there, or give --out on another disk",
     errno.EROFS: "give --out on a disk that can be written",
-    errno.EACCES: "it belongs to another user: change its owner with 'sudo chown -R $USER', or give another place",
-    errno.EPERM: "it belongs to another user: change its owner with 'sudo chown -R $USER', or give another place",
     errno.ENOENT: "it does not exist, or was removed while it was in use",
     errno.ENOTDIR: "a part of the path is a file: give another place",
     errno.EISDIR: "a directory is in the place of a file: move it away",
@@ -156,6 +166,8 @@ _REMEDIES: Final = {
     errno.EMFILE: "too many files are open: raise 'ulimit -n'",
     errno.ENOMEM: "close other programs",
     errno.EIO: "the medium is failing: look at 'dmesg'",
+    errno.EADDRNOTAVAIL: "this computer does not have this address: give one that 'ip address' lists, or 0.0.0.0",
+    errno.EADDRINUSE: "another program uses this port: give another one",
 }
 
 
@@ -164,7 +176,7 @@ def of_system(error: OSError) -> str:
     where = " and ".join(str(name) for name in (error.filename, error.filename2) if name is not None)
     what = error.strerror or str(error) or type(error).__name__
     doctor = "run host/measure.py doctor" if IS_CLONE else ""
-    remedy = _no_folder(error) or _REMEDIES.get(error.errno or 0, doctor)
+    remedy = _no_folder(error) or _not_permitted(error) or _REMEDIES.get(error.errno or 0, doctor)
     return ": ".join(part for part in (where, what, remedy) if part)
 
 
@@ -176,6 +188,24 @@ def _no_folder(error: OSError) -> str:
     if folder.is_dir():
         return ""
     return f"the folder {folder} does not exist, or was removed while it was in use: make it, or name another"
+
+
+def _not_permitted(error: OSError) -> str:
+    """Remedy if a file may not be used, by who owns it; empty if the error is another one."""
+    if error.errno not in (errno.EACCES, errno.EPERM):
+        return ""
+    path = Path(os.fsdecode(error.filename)) if isinstance(error.filename, str | bytes | Path) else None
+    for place in (path, *path.absolute().parents) if path else ():
+        with suppress(OSError):  # it does not exist, or its folder may not be read
+            owner = place.stat().st_uid
+            if owner != os.geteuid():
+                return (
+                    f"{place} belongs to another user (number {owner}): give another place, or ask its owner"
+                )
+            return (
+                f"you own {place}: 'chmod u+rwX {shlex.quote(str(place))}' permits it; or give another place"
+            )
+    return "you are not permitted to do this: give another place"
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from typing import Any
 import opjoule
 from opjoule.devices.board import Board
 from opjoule.devices.state.state_gate import StateWatch
-from opjoule.errors import OpJouleError, of_system
+from opjoule.errors import INTERRUPTED, OpJouleError, of_system
 from opjoule.evaluation.collection import collect, interim_result
 from opjoule.evaluation.evidence import Evidence
 from opjoule.evaluation.until import Until
@@ -126,7 +126,7 @@ def _run(plan: Plan, board: Board, meter: Meter, record: RunRecord, progress: Ph
     except OSError as error:
         raise _unwritten(record, error) from error
     except (OpJouleError, KeyboardInterrupt) as error:
-        record.add_fault(str(error) or "interrupted by the user (Ctrl-C)")
+        record.add_fault(str(error) or INTERRUPTED)
         _conclude(record, recording.capture.summary, progress, ended_early=True)
         raise
     _conclude(record, recording.capture.summary, progress, ended_early=False)
@@ -162,9 +162,9 @@ def _conclude(
         with analysis_resources():
             timeline = collect(record, Evidence.of(record, ended_early=ended_early), packed_timeline)
             write_report(record, timeline)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as error:
         if record.status == "partial":
-            record.add_fault(f"interrupted by the user (Ctrl-C) in the analysis{_later(record)}")
+            record.add_fault(f"{str(error) or INTERRUPTED} in the analysis{_later(record)}")
         raise
     except OSError as error:
         raise _unwritten(record, error) from error

@@ -4,11 +4,12 @@ import argparse
 import math
 import re
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import Final
 
-LONGEST_NUMBER: Final = 19
-"""Most digits of a number; Python refuses to parse one with several thousand digits."""
+_WHOLE: Final = re.compile(r"\d{1,19}(\.\d{1,19})?(e\+?\d{1,2})?", re.ASCII | re.IGNORECASE)
+"""A number as it may be written: 1000000, 1e6, 2.5e6. It is short: Python refuses thousands of digits."""
 SEED_MAX: Final = (1 << 31) - 1
 """Largest seed that the loader, the simulators and Python's generators all accept."""
 REPEATS_MAX: Final = 10_000
@@ -16,13 +17,13 @@ THREADS_MAX: Final = 1024
 
 
 def whole_between(least: int, most: int, words: str) -> Callable[[str], int]:
-    """Type of whole numbers in a range; `words` describe the range in the error message."""
+    """Type of whole numbers in a range, 1e6 is one; `words` describe the range in the error message."""
 
     def read(text: str) -> int:
-        plain = text.isascii() and text.isdigit() and len(text) <= LONGEST_NUMBER
-        if not (plain and least <= int(text) <= most):
+        value = Decimal(text) if _WHOLE.fullmatch(text) else Decimal(-1)
+        if not least <= value <= most or value % 1:
             raise argparse.ArgumentTypeError(f"'{text}' is not {words}")
-        return int(text)
+        return int(value)
 
     return read
 

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Final
 
-from opjoule.errors import Interrupted, OpJouleError, of_system
+from opjoule.errors import INTERRUPTED, Interrupted, OpJouleError, of_system
 from opjoule.passwords import masked
 from opjoule.scripts import script_name
 
@@ -39,10 +39,9 @@ def reporting_failures(program: str, run: Callable[[], int]) -> int:
         return status
     except OpJouleError as error:
         return _say(program, str(error), error.exit_code)
-    except KeyboardInterrupt:
-        return _say(
-            program, "interrupted; a record already begun is kept, with status partial", Interrupted.exit_code
-        )
+    except KeyboardInterrupt as error:
+        why = f"{str(error) or INTERRUPTED}; a record already begun is kept, with status partial"
+        return _say(program, why, Interrupted.exit_code)
     except BrokenPipeError:
         with contextlib.suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -101,8 +100,9 @@ def answer_with(handler: Callable[[int, FrameType | None], None]) -> None:
 
 
 def interrupt(number: int, frame: FrameType | None) -> None:
-    """Raises KeyboardInterrupt, as Python itself does for Ctrl-C."""
-    raise KeyboardInterrupt
+    """Raises KeyboardInterrupt, as Python itself does for Ctrl-C; its text names another signal."""
+    name = signal.Signals(number).name
+    raise KeyboardInterrupt(*([f"interrupted by {name}"] if name != "SIGINT" else []))
 
 
 def leave(number: int, frame: FrameType | None) -> None:

@@ -255,7 +255,12 @@ class _Simulate(argparse.Action):
     def __call__(
         self, parser: argparse.ArgumentParser, options: Any, profile: Any, name: str | None = None
     ) -> None:
-        options.simulate, options.twin_profile = True, profile
+        try:
+            options.simulate, options.twin_profile = True, None if profile is None else twin_profile(profile)
+        except argparse.ArgumentTypeError as error:
+            takes_command = any(action.dest == "command" for action in parser._actions)
+            hint = "; a command to measure is given after --" if takes_command else ""
+            raise argparse.ArgumentError(self, f"{error}{hint}") from None
 
 
 def simulate_option() -> bool:
@@ -265,7 +270,6 @@ def simulate_option() -> bool:
         "from a real record, given by its file or its name in twins/ (default: published figures, models.toml)",
         action=_Simulate,
         nargs="?",
-        type=twin_profile,
         metavar="PROFILE",
     )
 

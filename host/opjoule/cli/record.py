@@ -7,7 +7,7 @@ import sys
 from opjoule.cli.calibrate.setup import recording_alone
 from opjoule.cli.live import live_view
 from opjoule.cli.short_commands import RecordOptions
-from opjoule.errors import FAULTY_EXIT, Interrupted, MeterFault
+from opjoule.errors import FAULTY_EXIT, INTERRUPTED, Interrupted, MeterFault
 from opjoule.evaluation.trace_result import conclude_trace
 from opjoule.measuring.known_sensors import Calibrations
 from opjoule.measuring.progress import PhaseProgress
@@ -23,7 +23,6 @@ from opjoule.report.terminal import print_trace
 from opjoule.scripts import CALIBRATIONS, script_name
 
 _POLL_S = 0.1
-INTERRUPTED = "interrupted by the user (Ctrl-C)"
 
 
 def run_record(options: RecordOptions) -> int:
@@ -49,35 +48,40 @@ def run_record(options: RecordOptions) -> int:
         with PhaseProgress(quiet=options.json) as progress, live_view(options.live) as show:
             show(options.out)
             try:
-                captured, ended = _record(record, meter, options.seconds, progress)
+                captured, ended, interrupted = _record(record, meter, options.seconds, progress)
             except MeterFault as fault:  # raised while the meter was being started, so there is no sample
                 record.add_fault(str(fault))
                 record.finish("failed")
                 raise
-    return _finish(record, captured, ended, options)
+    status = _finish(record, captured, ended, options)
+    return Interrupted.exit_code if status == MeterFault.exit_code and interrupted else status
 
 
 def _record(
     record: RunRecord, meter: Meter, seconds: float | None, progress: PhaseProgress
-) -> tuple[CaptureSummary, str]:
-    """Captures `seconds` of the meter's clock; returns the summary, and why it ended early (empty if it did not)."""
+) -> tuple[CaptureSummary, str, bool]:
+    """Captures `seconds` of the meter's clock.
+
+    Returns: the summary, why it ended early (empty if it did not), and whether a signal ended it.
+    """
     recording = Recording(record, meter)
     capture = recording.capture
     progress.watch(capture.history)
     progress.phase("record", seconds)
-    interrupted = False
+    interrupted = ""
     with recording:
         try:
             while capture.trace_s < (seconds or math.inf) and not capture.wait(_POLL_S):
                 progress.advance_to(capture.trace_s)
-        except KeyboardInterrupt:
-            interrupted = True
+        except KeyboardInterrupt as error:
+            interrupted = str(error) or INTERRUPTED
     captured = capture.summary
     if seconds is None or capture.trace_s >= seconds:
         reached = seconds is not None
-        return captured, "" if reached else captured.ended or ""
-    why = captured.ended or (INTERRUPTED if interrupted else "the simulator's profile has ended")
-    return captured, f"{why}; {capture.trace_s:.3g} of the {seconds:g} s asked for are recorded"
+        return captured, "" if reached else captured.ended or "", False
+    why = captured.ended or interrupted or "the simulator's profile has ended"
+    ended = f"{why}; {capture.trace_s:.3g} of the {seconds:g} s asked for are recorded"
+    return captured, ended, bool(interrupted and not captured.ended)
 
 
 def _finish(record: RunRecord, captured: CaptureSummary, ended: str, options: RecordOptions) -> int:
@@ -119,4 +123,4 @@ def _finish(record: RunRecord, captured: CaptureSummary, ended: str, options: Re
         )
     if whole:
         return FAULTY_EXIT if record.faults else 0
-    return Interrupted.exit_code if ended.startswith(INTERRUPTED) else MeterFault.exit_code
+    return MeterFault.exit_code

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -10,10 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from opjoule.cli.short_commands import ReportOptions
-from opjoule.errors import RecordFault
+from opjoule.errors import RecordFault, of_system
 from opjoule.record.directory import has_index, held
 from opjoule.record.run_record import RunRecord, reading
 from opjoule.resources import analysis_resources
+from opjoule.scripts import script_name
 
 if TYPE_CHECKING:
     from opjoule.report.timeline import Timeline
@@ -53,7 +55,8 @@ def _report_of_several(directory: Path) -> int:
         if (place / "run.json").exists():
             with reading(place):
                 records.append(_analyse(place))
-    write_campaign_page(directory)
+    with _shown_anyway():
+        write_campaign_page(directory)
     print_campaign(directory)
     return altered_status(records)
 
@@ -69,8 +72,18 @@ def _analyse(directory: Path) -> RunRecord:
         _end_trace(record)
     from opjoule.report.html import write_report  # noqa: PLC0415  # loaded while the record's files were checked
 
-    write_report(record, timeline)
+    with _shown_anyway():
+        write_report(record, timeline)
     return record
+
+
+@contextmanager
+def _shown_anyway() -> Iterator[None]:
+    """Says in one line that a page cannot be written; the figures are printed all the same."""
+    try:
+        yield
+    except OSError as error:
+        print(f"{script_name()}: report.html is not rewritten: {of_system(error)}", file=sys.stderr)
 
 
 @contextmanager

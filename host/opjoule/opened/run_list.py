@@ -16,7 +16,7 @@ from opjoule.errors import RecordFault
 from opjoule.files import rewriting
 from opjoule.opened.answer import Answer, open_answer
 from opjoule.opened.quantities import quantity_text
-from opjoule.record.directory import is_held
+from opjoule.record.directory import check_place, is_held
 from opjoule.record.json_file import plain
 from opjoule.record.notes import NO_NOTES, NOTES, Notes, read_notes
 from opjoule.record.result import BUSY, UNSTEADY
@@ -103,8 +103,7 @@ def find_runs(places: Sequence[Path]) -> Iterator[ListedRun]:
 
 def run_folders(place: Path) -> Iterator[Path]:
     """Folder of every record in or below a directory, sorted by name. Raises: RecordFault: it is not a directory."""
-    if not place.is_dir():
-        raise RecordFault(f"{place} is not a directory: name a record, or a folder of records such as runs")
+    check_place(place)
     for folder, below, files in os.walk(place):
         below.sort()
         if "run.json" in files:

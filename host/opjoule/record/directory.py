@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from opjoule.errors import BadInput
+from opjoule.errors import BadInput, RecordFault
 
 try:
     import fcntl
@@ -51,6 +51,12 @@ def check_folder(directory: Path) -> None:
     except OSError as fault:
         why = f"{there}: {fault.strerror}"
         raise BadInput(f"{directory} cannot be written: {why}: choose another --out") from None
+
+
+def check_place(place: Path) -> None:
+    """Checks that a place can be searched for records. Raises: RecordFault: it is not a directory."""
+    if not place.is_dir():
+        raise RecordFault(f"{place} is not a directory: name a record, or a folder of records such as runs")
 
 
 def _check_free(directory: Path) -> None:

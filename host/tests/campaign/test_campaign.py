@@ -101,6 +101,7 @@ def test_a_cell_that_was_cut_off_and_measured_again_counts_once(tmp_path, capsys
     [
         ("repeats = 100000000", "repeats = 100000000 is not a whole number from 1 to 10000"),
         ("repeats = 9000", "18000 measurements"),
+        ('repeats = "5"', 'repeats = "5" is text: write it without quotation marks'),
         ("retries = 9999999", "retries"),
         ("seed = -1", "seed"),
         ("seed = 99999999999999999999", "seed"),
@@ -330,6 +331,10 @@ def test_a_mistake_in_the_file_is_one_line(tmp_path, capsys, text):
         (
             'db = "leveldb"\noperations = "many"',
             "the cell storage sd: operations: 'many' is not a whole number",
+        ),
+        (
+            'db = "leveldb"\ntarget = 2600',
+            "[constants] unknown option 'target': host/measure.py --help lists the ",
         ),
         ('db = "leveldb"\nvalue-size = 0', "the cell storage sd: value_size: "),
         ("", 'db is missing: give it under [constants], for example db = "leveldb"'),

@@ -21,7 +21,7 @@ from opjoule.cli.init import run_init
 from opjoule.cli.measure.command import LOCK, alone, sweep
 from opjoule.cli.short_commands import InitOptions
 from opjoule.devices.connection.line_process import LINE_MAX, LineProcess
-from opjoule.errors import BadInput
+from opjoule.errors import BadInput, of_system
 from opjoule.record.directory import check_out
 from opjoule.record.run_record import RunRecord
 from opjoule.scripts import script_name
@@ -40,7 +40,9 @@ HOST = Path(__file__).resolve().parents[2]
             1,
         ),
         (OSError(30, "Read-only file system", "/mnt"), "/mnt: Read-only file system: give --out", 1),
-        (PermissionError(13, "Permission denied", "/clone/build"), "belongs to another user", 1),
+        (PermissionError(13, "Permission denied", __file__), f"'chmod u+rwX {__file__}' permits it", 1),
+        (OSError(99, "Cannot assign requested address"), "give one that 'ip address' lists", 1),
+        (OSError(98, "Address already in use"), "another program uses this port", 1),
         (FileNotFoundError(2, "No such file", "/gone"), "removed while it was in use", 1),
         (
             FileNotFoundError(2, "No such file or directory", "/nosuch/dir/x"),
@@ -64,6 +66,12 @@ def test_every_failure_is_one_line_with_its_status(capsys, error, said, status):
     assert reporting_failures("measure.py", fails) == status
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 1 and said in lines[0]
+
+
+def test_a_file_of_another_user_is_not_to_be_taken_over(monkeypatch):
+    monkeypatch.setattr(os, "geteuid", lambda: Path(__file__).stat().st_uid + 1)
+    said = of_system(PermissionError(13, "Permission denied", f"{__file__}/not/there"))
+    assert f"{__file__} belongs to another user" in said and "chown" not in said
 
 
 def test_one_line_leaves_ordinary_text_alone():
@@ -140,7 +148,7 @@ def test_a_ctrl_c_in_text_that_python_executes_ends_with_the_same_status(tmp_pat
     )
     assert ended.returncode == 130
     assert ended.stderr.splitlines() == [
-        "measure.py: interrupted; a record already begun is kept, with status partial"
+        "measure.py: interrupted by the user (Ctrl-C); a record already begun is kept, with status partial"
     ]
 
 
@@ -175,7 +183,8 @@ def test_a_signal_at_a_question_is_one_line(tmp_path, number):
         running.send_signal(number)
         said = running.communicate(timeout=120)[1].splitlines()
     assert running.returncode == 130
-    assert said[-1] == "measure.py: interrupted; a record already begun is kept, with status partial"
+    by = "the user (Ctrl-C)" if number == signal.SIGINT else number.name
+    assert said[-1] == f"measure.py: interrupted by {by}; a record already begun is kept, with status partial"
     assert not (tmp_path / "rig.toml").exists()
 
 

@@ -61,9 +61,16 @@ def test_a_meter_that_speaks_another_version_in_mid_run_is_reported(tmp_path, fr
 
 @pytest.mark.rig
 @pytest.mark.parametrize(
-    ("options", "exit_code", "status"), [((), 0, "complete"), (("--seconds", "600"), 130, "partial")]
+    ("options", "number", "exit_code", "status", "fault"),
+    [
+        ((), signal.SIGINT, 0, "complete", ""),
+        (("--seconds", "600"), signal.SIGINT, 130, "partial", "interrupted by the user (Ctrl-C); "),
+        (("--seconds", "600"), signal.SIGTERM, 130, "partial", "interrupted by SIGTERM; "),
+    ],
 )
-def test_ctrl_c_is_an_orderly_end_unless_a_time_was_asked_for(tmp_path, options, exit_code, status):
+def test_ctrl_c_is_an_orderly_end_unless_a_time_was_asked_for(
+    tmp_path, options, number, exit_code, status, fault
+):
     write_profile(tmp_path / "profile.csv", [(0.0, 0.6)], 5.0, 600.0)
     out = tmp_path / "out"
     command = [*COMMAND, "--meter", f"serial:{tmp_path / 'meter'}", "--out", str(out), *options]
@@ -75,6 +82,7 @@ def test_ctrl_c_is_an_orderly_end_unless_a_time_was_asked_for(tmp_path, options,
         stream = out / "raw/power.arrows"
         while time.monotonic() < end_s and not (stream.exists() and stream.stat().st_size > 10_000):
             time.sleep(0.05)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         assert process.wait(LIMIT_S) == exit_code
-    assert status_and_faults(out)[0] == status
+    said = status_and_faults(out)
+    assert said[0] == status and said[1].startswith(fault) and bool(said[1]) == bool(fault)

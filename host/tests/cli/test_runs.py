@@ -231,6 +231,17 @@ def test_a_run_is_exported_to_all_formats_at_once(made, tmp_path, capsys):
     assert len(list((tmp_path / "c").iterdir())) == 7
 
 
+def test_tables_are_exported_without_the_trace_and_the_status_says_so(folder, tmp_path, capsys):
+    record = folder / "a-complete"
+    (record / "power.parquet").unlink()
+    text = output(capsys, "export", record, "--csv", tmp_path / "c", status=4)
+    assert "no power: " in text and "operations-SIMULATED.csv" in text
+    assert text.count("without time_s: ") == 4
+    operations = (tmp_path / "c" / "operations-SIMULATED.csv").read_text().splitlines()
+    assert operations[0].startswith('"board_ns"') and len(operations) > 100
+    assert len(list((tmp_path / "c").iterdir())) == 6
+
+
 def test_a_rule_that_no_record_matches_is_answered_with_the_values_that_there_are(tmp_path, capsys):
     RunRecord.create(tmp_path / "a", {"db": "lmdb"}, simulated=True).finish("failed")
     assert main(["runs", "list", str(tmp_path), "--db", "lmbd"]) == 0

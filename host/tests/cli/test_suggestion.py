@@ -14,7 +14,7 @@ def test_the_nearest_name_is_suggested():
     [
         (
             ["--db", "leveldb", "--device", "rpi4", "--repeat", "2"],
-            "unrecognized arguments: --repeat 2; did you mean '--repeats'?",
+            "unrecognized arguments: --repeat 2; did you mean '--repeats' or '--repeats-limit'?",
         ),
         (
             ["--db", "leveldb", "--device", "rpi4", "--simulat"],
@@ -40,13 +40,33 @@ def test_an_unknown_option_is_reported_with_the_nearest_one(capsys, argv, hint):
             ["--db", "leveldb", "--device", "rpi4", "--storage", "sd,emmd"],
             "unknown storage for rpi4 'emmd': did you mean 'emmc'?",
         ),
+        (
+            ["--db", "leveldb", "--device", "rpi4", "--storage", "ssd"],
+            "unknown storage for rpi4 'ssd': did you mean 'ssd-usb2' or 'ssd-usb3'? known are",
+        ),
+        (["--db", "leveldb", "--device", "rpi6"], "unknown device 'rpi6': known are"),
+        (["command", "--device", "rpi44", "--", "ls"], "unknown device 'rpi44': did you mean 'rpi4'?"),
+        (["--db", "leveldb", "--device", "rpi4", "--out", "host"], "host is not empty"),
+        (["command", "--device", "rpi4", "--out", "host", "--", "ls"], "host is not empty"),
+        (["runs", "bundle", "runs/example", "--out", "README.md"], "README.md exists already"),
+        (["runs", "bundle", "no-such", "--out", "new.zip"], "no-such is not a directory"),
+        (["runs", "figures", "runs/example", "--study", "s9"], "unknown study 's9': known are s1"),
+        (["command", "--device", "rpi4", "--simulate", "ls"], "a command to measure is given after --"),
     ],
 )
-def test_a_misspelt_database_board_or_medium_is_refused_before_set_up(capsys, argv, hint):
+def test_what_is_misspelt_or_taken_is_refused_before_set_up(capsys, argv, hint):
     with pytest.raises(SystemExit) as ended:
         commands.parse(argv)
     assert ended.value.code == 2
     assert hint in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "known"),
+    [("gpu", ["cpu", "video", "writer"]), ("ssd-usb4", ["ssd-usb3"]), ("ina229", ["ina219", "ina226"])],
+)
+def test_another_thing_is_not_suggested(name, known):
+    assert suggestion(name, known) == ""
 
 
 def test_nothing_is_suggested_where_nothing_is_like_it():

@@ -49,7 +49,7 @@ def files(folder: Path) -> dict[str, int]:
     return {str(path): path.stat().st_size for path in folder.rglob("*") if path.is_file()}
 
 
-NUMBERS = ("0", "-1", "1.5", "many", "", "1e3", "99999999999999999999x")
+NUMBERS = ("0", "-1", "1.5", "many", "", "1e-3", "1e99", "99999999999999999999x")
 SECONDS = ("-1", "nan", "inf", "long", "", "1e9", "86401")
 MEASURE: list[list[str]] = [
     *(
@@ -79,6 +79,7 @@ MEASURE: list[list[str]] = [
     [*SIMULATED, "--meter", "rapl"],
     [*SIMULATED, "--sync", "gpio:GPIO17"],
     [*SIMULATED, "--state", "memory_mb=1024"],
+    [*SIMULATED, "--rig", "missing.toml"],
     [*SIMULATED, "--disturb", "dancing"],
     [*SIMULATED, "--out", ""],
     [*SIMULATED, "--out", "  "],

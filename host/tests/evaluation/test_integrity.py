@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import shutil
 from pathlib import Path
@@ -19,6 +20,7 @@ from opjoule.opened.answer import open_answer
 from opjoule.record.json_file import write_json
 from opjoule.record.run_record import RunRecord
 from opjoule.record.seals import SealWatch, close_unfinished
+from opjoule.report import html
 from opjoule.report.html import content
 from opjoule.report.timeline import packed_timeline, read_timeline
 from raw_record import OPERATIONS, REPEATS, finished_record, running_record
@@ -260,6 +262,19 @@ def test_a_report_of_an_altered_record_is_shown_and_ends_with_the_status_of_veri
     (record.directory / "raw/repeat-1.system.csv").unlink()
     assert run_report(ReportOptions(record=record.directory)) == RecordFault.exit_code
     assert run_verify(VerifyOptions(records=[record.directory], json=False)) == RecordFault.exit_code
+
+
+def test_a_report_of_a_record_on_a_read_only_disk_prints_its_summary(tmp_path, monkeypatch, capsys):
+    record = finished_record(tmp_path / "record")
+
+    def refused(path, content):
+        raise OSError(errno.EROFS, "Read-only file system", str(path))
+
+    monkeypatch.setattr(html, "write_whole", refused)
+    assert run_report(ReportOptions(record=record.directory)) == 0
+    said = capsys.readouterr()
+    assert "report.html is not rewritten: " in said.err and "Read-only" in said.err
+    assert str(record.directory) in said.out
 
 
 def test_a_report_of_a_killed_run_with_a_damaged_file_ends_with_the_status_of_verify(tmp_path):

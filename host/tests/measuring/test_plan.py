@@ -10,7 +10,7 @@ from opjoule.cli import commands
 from opjoule.cli.campaign.options import PlannedCampaign
 from opjoule.cli.measure.options import MEASURE, YcsbOptions
 from opjoule.cli.measure.planning import make_plan, plan_again
-from opjoule.errors import BadInput
+from opjoule.errors import BadInput, NewerSchema
 from opjoule.measuring.plan import RUN_S
 from opjoule.studies.ycsb.properties import find_workload, parse_properties, workload_properties
 
@@ -324,3 +324,9 @@ def test_a_plan_that_cannot_be_carried_out_is_one_line(tmp_path, change, says):
         plan_again(path, {})
     with pytest.raises(BadInput, match="No such file"):
         plan_again(tmp_path / "nothing", {})
+
+
+def test_a_newer_record_is_not_taken_for_one_without_a_plan(tmp_path):
+    (tmp_path / "run.json").write_text(json.dumps({"schema": {"name": "run", "version": 99}, "steps": []}))
+    with pytest.raises(NewerSchema, match="version 99, this program reads up to"):
+        plan_again(tmp_path, {})

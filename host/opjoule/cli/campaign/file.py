@@ -45,6 +45,7 @@ NOT_OF_A_CELL: Final = (
 _NEEDED: Final = {"db": "leveldb", "device": "rpi4"}
 """Options that every cell needs, with an example each."""
 _LISTED: Final = "host/measure.py --help lists the options"
+_PROPERTY: Final = 'and a property of YCSB is given by p, for example p = ["target=2600"]'
 _OPTION: Final = re.compile(r"argument --?([\w-]+)(?=:)")
 """An option in a message of the parser."""
 CELLS_MAX: Final = 10_000
@@ -177,6 +178,8 @@ def _until(entry: Mapping[str, Any], blocks: int) -> UntilNarrow | None:
 
 def _whole(entry: Mapping[str, Any], key: str, default: int, least: int, most: int) -> int:
     value = entry.get(key, default)
+    if isinstance(value, str) and value.isdecimal():
+        raise BadInput(f'{key} = "{value:.40}" is text: write it without quotation marks')
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
         raise BadInput(f"{key} = {str(value)[:40]} is not a whole number from {least} to {most}")
     return value
@@ -196,7 +199,9 @@ def _check_options(where: str, names: Iterable[str]) -> None:
     known = [*dict.fromkeys((*MEASURE.parser().option_names, *AXES, "properties"))]
     for name in names:
         if name.replace("-", "_") not in known and "." not in name:
-            raise BadInput(f"{where} unknown option '{name}': {suggestion(name, known)}{_LISTED}")
+            raise BadInput(
+                f"{where} unknown option '{name}': {suggestion(name, known)}{_LISTED}, {_PROPERTY}"
+            )
 
 
 def _read_cell(words: Sequence[str], condition: Mapping[str, str]) -> YcsbOptions:

@@ -36,6 +36,7 @@ from opjoule.cli.measure.planning import (
     supply_of_rig,
     total_words,
 )
+from opjoule.cli.options import RIG_FILE
 from opjoule.databases.registry import database_called
 from opjoule.devices.board import Board
 from opjoule.devices.media.medium import FOLDER as KEPT_FOLDER
@@ -151,6 +152,8 @@ def check_simulated(plan: Plan, options: MeasuringOptions) -> None:
     if plan.board.profile.name != VIRTUAL:
         carrier = None if options.sync == "none" else options.sync
         refused |= {"--sync": carrier, "--state": " ".join(options.state)}
+    if options.rig != RIG_FILE:
+        refused["--rig"] = str(options.rig)
     for name, value in refused.items():
         if value:
             raise BadInput(

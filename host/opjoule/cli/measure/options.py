@@ -30,7 +30,7 @@ from opjoule.cli.short_commands import LIVE_HELP
 from opjoule.databases.registry import find_database
 from opjoule.devices.profiles import find_profile
 from opjoule.errors import BadInput
-from opjoule.record.directory import has_index
+from opjoule.record.directory import check_out, has_index
 from opjoule.studies.definition import SYSTEM, Part
 from opjoule.studies.folder import find_study
 
@@ -297,13 +297,16 @@ def needs_of_measurement(options: PlanningOptions) -> Needs:
     return needs_of_measurements([options])
 
 
-def _known_names(parser: Parser, options: YcsbOptions) -> YcsbOptions:
-    """The options; a misspelt database, board or medium is refused here, before minutes of set-up."""
+def _checked(parser: Parser, options: PlanningOptions) -> PlanningOptions:
+    """The options; a misspelt name, or an --out that is taken, is refused here, before minutes of set-up."""
     try:
-        find_database(options.db)
+        if isinstance(options, YcsbOptions):
+            find_database(options.db)
         profile = find_profile(options.device)
         for medium in several("--storage", options.storage):
             profile.with_medium(medium)
+        if options.out:
+            check_out(options.out)
     except BadInput as error:
         parser.refuse(error)
     return options
@@ -315,7 +318,7 @@ MEASURE: Final = Command(
     "opjoule.cli.measure.command:run_measure",
     "Measures the energy of one database operation, in joules, on a single-board computer.",
     _EPILOG,
-    checked=_known_names,
+    checked=_checked,
     needs=needs_of_measurement,
 )
 
@@ -344,6 +347,7 @@ PROGRAM: Final = Command(
     "marks, and per operation that it marks.",
     _PROGRAM_EPILOG,
     "measure.py command --device NAME [options] -- COMMAND [ARGUMENT ...]",
+    checked=_checked,
     needs=needs_of_measurement,
 )
 

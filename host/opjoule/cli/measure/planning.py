@@ -18,7 +18,7 @@ from opjoule.commissioning.certificate import commissioning_note
 from opjoule.databases.registry import find_database
 from opjoule.devices.profiles import find_profile
 from opjoule.devices.rig.file import Rig, RigSupply
-from opjoule.errors import BadInput
+from opjoule.errors import BadInput, NewerSchema
 from opjoule.evaluation.until import REPEATS_MIN
 from opjoule.measuring.pace import in_words
 from opjoule.measuring.plan import IDLE_S, REPEATS, RUN_S, SETTLE_LIMIT_S, SIMULATED_IDLE_S, Plan, TwinProfile
@@ -32,6 +32,7 @@ from opjoule.measuring.supply_path import (
 from opjoule.meters.serial.options import SIMULATED_SENSOR
 from opjoule.record.json_file import DAMAGE
 from opjoule.record.phases import Role
+from opjoule.record.run_record import RUN_SCHEMA
 from opjoule.scripts import ROOT
 from opjoule.studies.command.study import CommandStudy, JobStudy
 from opjoule.studies.folder import find_study
@@ -104,11 +105,13 @@ def make_plan(options: PlanningOptions) -> Plan:
 def plan_again(record: Path, asked: Mapping[str, Any]) -> Plan:
     """The plan in a record or file, to be measured again.
 
-    Raises: BadInput: there is no plan, or it cannot be carried out here.
+    Raises: BadInput: there is no plan, or it cannot be carried out here. NewerSchema: the record is newer.
     """
     path = record / "run.json" if record.is_dir() else record
     try:
         contents = json.loads(path.read_text(encoding="utf-8"))
+        if record.is_dir() and (version := contents["schema"]["version"]) > RUN_SCHEMA.version:
+            raise NewerSchema(path, RUN_SCHEMA.name, version, RUN_SCHEMA.version)
         entry = contents.get("plan", contents)
         study = _STUDIES[entry["study"]["name"]](entry["study"])
         planned = {"study": study.name, "db": study.engine or None, "device": entry["device"]}

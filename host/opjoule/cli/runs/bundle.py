@@ -10,7 +10,6 @@ from typing import Final
 from opjoule.cli.failures import one_line
 from opjoule.cli.runs.options import BundleOptions, OpenOptions
 from opjoule.comparison.pages.page import write_campaign_page
-from opjoule.errors import BadInput
 from opjoule.opened.exports.bundle import (
     RECORDS,
     Described,
@@ -43,12 +42,10 @@ Its description is ro-crate-metadata.json (RO-Crate 1.1); checksums.sha256 is fo
 
 
 def run_bundle(options: BundleOptions) -> int:
-    """Packs records and figures into one file. Raises: BadInput: --out exists already, or a place has no record."""
+    """Packs records and figures into one file. Raises: BadInput: a place has no record."""
     from opjoule.plots.figures import write_figures  # noqa: PLC0415  # matplotlib is installed for this alone
 
     study = find_study(options.study) if options.study else None
-    if options.out.exists():
-        raise BadInput(f"--out {options.out} exists already: name another file, or remove it")
     redaction = Redaction(socket.gethostname(), getpass.getuser(), kept=options.keep_names)
     with tempfile.TemporaryDirectory(prefix="opjoule-bundle-") as name:
         folder = Path(name)

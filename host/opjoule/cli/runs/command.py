@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from opjoule.cli.failures import one_line
+from opjoule.cli.report import altered_status
 from opjoule.cli.runs.conclusions import write_conclusions
 from opjoule.cli.runs.options import (
     ExportOptions,
@@ -169,7 +170,7 @@ def run_show(options: ShowOptions) -> int:
     altered = record.altered
     if options.json:
         print(*altered, sep="\n", end="\n" if altered else "", file=sys.stderr)
-    return RecordFault.exit_code if altered else 0
+    return altered_status([record])
 
 
 def run_verify(options: VerifyOptions | VerifyPlacesOptions) -> int:
@@ -225,20 +226,21 @@ def _unreadable(record: RunRecord) -> list[str]:
 
 
 def run_export(options: ExportOptions) -> int:
-    """Writes a record in other formats."""
+    """Writes a record in other formats; 4 if one of its files was changed since the run."""
     if not (options.perfetto or options.openmetrics or options.csv):
         raise BadInput("no export format is given: give --perfetto FILE, --openmetrics FILE or --csv DIR")
     run = open_run(options.record)
     if options.perfetto:
         most = None if options.all else options.most or MOST
-        _tell(f"not in it: {line}" for line in write_perfetto(run, options.perfetto, most))
+        missing = dict.fromkeys(write_perfetto(run, options.perfetto, most))
+        _tell(f"not in it: {line}" for line in missing)
         _tell([f"{options.perfetto}: open it in https://ui.perfetto.dev"])
     if options.openmetrics:
         write_whole(options.openmetrics, openmetrics(run).encode())
         _tell([str(options.openmetrics)])
     if options.csv:
         _tell(write_csv(run, options.csv))
-    return 0
+    return altered_status([run.answer.record])
 
 
 def run_figures(options: FiguresOptions) -> int:

@@ -1,13 +1,25 @@
 """The command lines of `host/runs.py`. Standard library only."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from opjoule.cli.argument_types import days, directory, positive
 from opjoule.cli.command import Command, Needs
-from opjoule.cli.options import Options, flag, option, optional, positional, positionals, repeated, required
+from opjoule.cli.options import (
+    Options,
+    Parser,
+    flag,
+    option,
+    optional,
+    positional,
+    positionals,
+    repeated,
+    required,
+)
+from opjoule.errors import BadInput, OpJouleError
+from opjoule.record.directory import check_place
 from opjoule.scripts import program
+from opjoule.studies.folder import find_study
 
 STATUSES: Final = ("complete", "partial", "failed", "unreadable")
 _JSON: Final = "print JSON on stdout"
@@ -145,11 +157,29 @@ def _action(
     options: type[Options],
     description: str,
     epilog: str = "",
-    needs: Callable[[Any], Needs] = lambda options: Needs(),
     module: str = "command",
 ) -> Command:
     run = f"opjoule.cli.runs.{module}:run_{name}"
-    return Command(f"runs {name}", options, run, description, epilog, needs=needs)
+    if not issubclass(options, FiguresOptions | BundleOptions):
+        return Command(f"runs {name}", options, run, description, epilog)
+    needs = Needs(figures=True)
+    return Command(
+        f"runs {name}", options, run, description, epilog, checked=_checked, needs=lambda options: needs
+    )
+
+
+def _checked(parser: Parser, options: FiguresOptions | BundleOptions) -> FiguresOptions | BundleOptions:
+    """The options; a wrong study or place, or a bundle that exists, is refused before libraries are installed."""
+    try:
+        if options.study:
+            find_study(options.study)
+        for place in options.places:
+            check_place(place)
+        if isinstance(options, BundleOptions) and options.out.exists():
+            raise BadInput(f"--out {options.out} exists already: name another file, or remove it")
+    except OpJouleError as error:
+        parser.refuse(error)
+    return options
 
 
 ACTIONS: Final = (
@@ -197,7 +227,6 @@ ACTIONS: Final = (
         "methods. Runs with the same settings become one bar with their mean.",
         f"examples:\n  {_SELF} figures runs/leveldb runs/sqlite --out figures\n"
         f"  {_SELF} figures runs/s3-rpi4 --study s3 --out figures",
-        needs=lambda options: Needs(figures=True),
     ),
     _action(
         "bundle",
@@ -206,7 +235,6 @@ ACTIONS: Final = (
         "attached to a paper; an RO-Crate describes it. Paths, and the names of this computer and its user, are "
         "removed from all texts.",
         f"example:\n  {_SELF} bundle runs/s3-rpi4 --study s3 --out s3.zip\n  {_SELF} open s3.zip",
-        needs=lambda options: Needs(figures=True),
         module="bundle",
     ),
     _action(

@@ -11,29 +11,47 @@ import pyarrow.csv as pa_csv
 from opjoule.errors import RecordFault
 from opjoule.files import rewriting
 from opjoule.opened.quantities import rows
+from opjoule.opened.recorded import table_of
 from opjoule.opened.run import OpenedRun
+from opjoule.record.json_file import plain
 
 _FORMULA: Final = r"^([=+\-@\t\r])"
 """First characters that turn a cell into a formula. Source: OWASP, CSV Injection."""
 
 
 def write_csv(run: OpenedRun, folder: Path) -> Iterator[str]:
-    """Writes each table that the record has, a simulated one with SIMULATED in its name; yields a line per table."""
+    """Writes each table that the record has, a simulated one with SIMULATED in its name; yields a line per table.
+
+    If the trace cannot be read, there is no time axis: tables of the board's clock are written without `time_s`.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     mark = "-SIMULATED" if run.simulated else ""
     for name, read in _TABLES.items():
         try:
-            table = _plain(read(run))
+            table, remark = _plain(read(run)), ""
         except RecordFault as fault:
-            yield f"no {name}: {fault}"
-            continue
+            table, remark = _untimed(run, name), f", without time_s: {fault}"
+            if table is None:
+                yield f"no {name}: {fault}"
+                continue
         if not table.num_columns:
             yield f"no {name}: the record has none"
             continue
         path = folder / f"{name}{mark}.csv"
         with rewriting(path) as file:
             pa_csv.write_csv(table, file)
-        yield f"{path}: {table.num_rows} rows"
+        yield f"{path}: {table.num_rows} rows{remark}"
+
+
+def _untimed(run: OpenedRun, name: str) -> pa.Table | None:
+    """A table without its times on the trace's time axis; None if it cannot be read, or has no others."""
+    record = run.answer.record
+    if name == "phases":
+        return pa.Table.from_pylist(plain(record.run.phases))
+    try:
+        return _plain(table_of(record, name)) if name in _OF_BOARD else None
+    except RecordFault:
+        return None
 
 
 def _plain(table: pa.Table) -> pa.Table:
@@ -58,6 +76,8 @@ def _result(run: OpenedRun) -> pa.Table:
     return pa.Table.from_pylist(lines)
 
 
+_OF_BOARD: Final = ("operations", "events", "system")
+"""Tables on the board's clock."""
 _TABLES: Final[dict[str, Callable[[OpenedRun], pa.Table]]] = {
     "power": lambda run: run.power.arrow,
     "operations": lambda run: run.operations.arrow,
