@@ -10,7 +10,7 @@ import numpy as np
 from opjoule.calibration.line_fit import LineFit, LinePoint, fit_line
 from opjoule.calibration.reference import Reference
 from opjoule.calibration.warming import STEADY_S, PointCourse, time_constant
-from opjoule.energy.error_bounds import HEAT, SQRT3, VOLTAGE, ErrorBounds
+from opjoule.energy.error_bounds import HEAT, SQRT3, SWAPPED, VOLTAGE, ErrorBounds
 from opjoule.energy.sensor_calibration import CommonSource, Correction, SensorCalibration, as_matrix
 from opjoule.energy.shunt_heat import Heating
 from opjoule.errors import DataFault
@@ -166,6 +166,11 @@ def _check_currents(points: Sequence[ReferencePoint], reference: Reference) -> N
             "without the load"
         )
     readings_a = [point.current_a for point in points]
+    if readings_a[currents_a.index(most_a)] < readings_a[currents_a.index(least_a)]:
+        raise CalibrationFault(
+            f"the sensor's current falls to {min(readings_a):.3f} A while that of {reference.name} rises to "
+            f"{most_a:.3f} A: it flows backwards: {SWAPPED}"
+        )
     span_a, read_a = most_a - least_a, max(readings_a) - min(readings_a)
     if not GAIN_MIN * read_a < span_a < GAIN_MAX * read_a:
         raise CalibrationFault(

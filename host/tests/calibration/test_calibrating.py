@@ -128,9 +128,10 @@ def altered(change):
             lambda p: {"current_a": 5 * p.current_a},
             "the calibration cannot be trusted. Check that shunt= is the value printed",
         ),
+        (lambda p: {"current_a": -p.current_a}, "it flows backwards: exchange the wires at VIN"),
         (lambda p: {"reference_v": 1e-3 * p.reference_v}, "neither voltage nor energy can be trusted"),
     ],
-    ids=["a sensor that sees nothing", "another shunt", "millivolts typed as volts"],
+    ids=["a sensor that sees nothing", "another shunt", "a swapped sensor", "millivolts typed as volts"],
 )
 def test_what_no_sensors_error_is_is_refused_with_what_to_look_at(change, words):
     with pytest.raises(CalibrationFault, match=words):

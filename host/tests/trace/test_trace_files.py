@@ -6,73 +6,13 @@ All files are made up, in the layouts that the programs write. 3 W for 1 s is in
 import io
 import json
 import zipfile
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 import pytest
-from opjoule.energy.cells import Cells
 from opjoule.errors import BadInput
-from opjoule.trace.imported.trace_file import ImportedTrace, read_trace_file
-from opjoule.trace.power_trace import Gap, PowerTrace
-
-
-def energy_j(trace: ImportedTrace) -> float:
-    """Energy between the first and the last row [J]."""
-    gaps = [part for part in trace.parts() if isinstance(part, Gap)]
-    cells = Cells.of(PowerTrace.of(trace.meter_ns, trace.current_a, trace.voltage_v, gaps))
-    return float(cells.power.between(0, int(trace.meter_ns[-1])))
-
-
-@dataclass
-class File:
-    """A file, the options for it, and what comes of it."""
-
-    content: str | bytes
-    columns: dict[str, str] = field(default_factory=dict)
-    voltage: float | None = None
-    rate: float | None = None
-    energy_j: float | None = 3.0
-    refusal: str = ""
-
-    def read(self, folder: Path) -> ImportedTrace:
-        """Reads the file."""
-        path = folder / "trace"
-        path.write_bytes(self.content if isinstance(self.content, bytes) else self.content.encode())
-        return read_trace_file(path, self.columns, self.voltage, self.rate)
-
-
-def rows(pattern: str, count: int = 11, step_s: float = 0.1, first: int = 0) -> str:
-    """Rows whose places {t} (s), {ms}, {us} and {n} are the row's time and number."""
-    each = []
-    for number in range(first, count):
-        time_s = number * step_s
-        each.append(
-            pattern.format(t=f"{time_s:.4f}", ms=round(time_s * 1e3), us=round(time_s * 1e6), n=number) + "\n"
-        )
-    return "".join(each)
-
-
-def clock(pattern: str, start: str = "2026-11-03T21:10:00", step_s: float = 0.1, count: int = 11) -> str:
-    """Rows whose places {iso}, {date}, {time}, {german}, {am} and {unix} are moments."""
-    first = np.datetime64(start, "ms")
-    each = []
-    for number in range(count):
-        moment = first + np.timedelta64(round(number * step_s * 1e3), "ms")
-        text = str(moment)
-        hour = int(text[11:13])
-        each.append(
-            pattern.format(
-                iso=text,
-                date=text[:10],
-                time=text[11:],
-                german=f"{text[8:10]}.{text[5:7]}.{text[:4]} {text[11:19]},{text[20:]}",
-                am=f"{(hour + 11) % 12 + 1}:{text[14:]} {'PM' if hour >= 12 else 'AM'}",
-                unix=f"{moment.astype(np.int64) / 1e3:.3f}",
-            )
-            + "\n"
-        )
-    return "".join(each)
+from opjoule.trace.power_trace import Gap
+from trace_files import File, clock, rows
 
 
 def ppk2(metadata: object, current_ua: np.ndarray) -> bytes:
@@ -289,6 +229,11 @@ FILES = {
         refusal="no header line followed by a line of numbers",
     ),
     "a ZIP of something": File(b"", refusal="no header line"),
+    "a session with columns": File(
+        ppk2({"metadata": {"samplesPerSecond": 100}}, np.full(99, 6e5)),
+        {"current": "1:A"},
+        refusal="leave out --columns",
+    ),
     "a session without a rate": File(
         ppk2({"metadata": {}}, np.full(9, 6e5)), refusal="states no samplesPerSecond"
     ),
@@ -303,17 +248,7 @@ FILES = {
 
 @pytest.mark.parametrize("name", FILES)
 def test_a_file_is_read_right_or_refused_with_what_to_do(name, tmp_path):
-    file = FILES[name]
-    if file.refusal:
-        with pytest.raises(BadInput, match=file.refusal) as refused:
-            file.read(tmp_path)
-        assert "\n" not in str(refused.value)
-        return
-    trace = file.read(tmp_path)
-    assert energy_j(trace) == pytest.approx(file.energy_j, rel=1e-6)
-    assert np.nanmean(trace.current_a * trace.voltage_v) == pytest.approx(
-        2.04 if file.energy_j == 2.04 else 3.0
-    )
+    FILES[name].check(tmp_path)
 
 
 def gaps_of(time_s: np.ndarray, folder: Path) -> list[Gap]:

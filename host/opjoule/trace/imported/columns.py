@@ -17,7 +17,7 @@ from opjoule.trace.imported.formats import Format
 from opjoule.trace.imported.text_table import TextTable
 
 UNITS: Final[dict[str, dict[str, float]]] = {
-    "time": {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9},
+    "time": {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "min": 60.0, "h": 3600.0},
     "current": {"A": 1.0, "mA": 1e-3, "uA": 1e-6, "nA": 1e-9},
     "voltage": {"V": 1.0, "mV": 1e-3, "uV": 1e-6},
     "power": {"W": 1.0, "mW": 1e-3, "uW": 1e-6},
@@ -37,7 +37,7 @@ _NAMES: Final = {
     "voltage": re.compile(r"volt|vbus|bus|^[uv](?![a-z])", re.IGNORECASE),
     "power": re.compile(r"pow|watt|^p(?![a-z])", re.IGNORECASE),
 }
-"""Role -> names of such a column. Only in them a small letter behind `_` is a unit: `channel_a` is no current."""
+"""Role -> names of such a column. Only in them `min` and a small letter behind `_` are units, unlike in `channel_a`."""
 _MEAN: Final = re.compile(r"(?<![a-z])(avg|average|mean)(?![a-z])")
 _EXTREME: Final = re.compile(r"(?<![a-z])(min|minimum|max|maximum|peak|low|high|std|stddev|rms)(?![a-z])")
 _NOT_THE_SUPPLY: Final = re.compile(
@@ -156,7 +156,7 @@ def epoch_factor(cell: str) -> float | None:
         count = float(cell)
     except ValueError:
         return None
-    return next((factor for factor in UNITS["time"].values() if 1e9 <= count * factor < 4e9), None)
+    return next((factor for factor in (1.0, 1e-3, 1e-6, 1e-9) if 1e9 <= count * factor < 4e9), None)
 
 
 def unit_of_cell(role: str, cell: str) -> bool:
@@ -177,12 +177,11 @@ def _factor_by_name(form: Format, role: str, index: int, name: str) -> float | N
     if (stated := form.units.get(index)) is not None:
         return UNITS[role].get(stated)
     match = _UNIT_IN_NAME.search(name)
-    if not match:
+    unit = (match and (match.group(1) or match.group(2) or match.group(3))) or _WORDS.get(name.lower())
+    if not unit:
         return None
-    bracketed, suffix, alone = match.groups()
-    if suffix and len(suffix) == 1 and suffix.islower() and not _NAMES[role].search(name):
-        return None
-    return _factor(role, bracketed or suffix or alone)
+    is_word = unit == "min" or (match and match.group(2) and len(unit) == 1 and unit.islower())
+    return None if is_word and not _NAMES[role].search(name) else _factor(role, unit)
 
 
 def _factor(role: str, text: str) -> float | None:

@@ -180,7 +180,7 @@ def _not_increasing(
     late = int(np.argmin(np.diff(time_s) > 0)) + 1
     text = [str(texts[column.index][int(rows[place])]) for place in (late - 1, late)]
     span_s = float(np.max(time_s) - np.min(time_s))
-    rate = f"--rate {time_s.size / span_s:.4g}" if span_s > 0 else "--rate N"
+    rate = f"--rate {(time_s.size - 1) / span_s:.4g}" if span_s > 0 else "--rate N"
     return (
         f"{table.path}: time does not increase at row {late + 1} of data ({column.name} is {text[0]}, then {text[1]}): "
         f"export it with more digits, map another column with --columns time=NAME:UNIT or, if the rows are evenly "

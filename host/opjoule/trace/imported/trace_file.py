@@ -108,13 +108,12 @@ def read_trace_file(
     Raises: BadInput: the file is unreadable, lacks a unit or a voltage, or its time goes back; or it is not clear which
         columns are the supply's.
     """
-    if zipfile.is_zipfile(path):
-        signals = ppk2_signals(path)
-    elif is_jls(path):
-        signals = jls_signals(path)
-    else:
-        signals = table_signals(path, mapping, rate_hz)
-    return _trace(path, signals, supply_v)
+    read = ppk2_signals if zipfile.is_zipfile(path) else jls_signals if is_jls(path) else None
+    if read is None:
+        return _trace(path, table_signals(path, mapping, rate_hz), supply_v)
+    if mapping or rate_hz is not None:
+        raise BadInput(f"{path}: it says itself what it contains: leave out --columns and --rate")
+    return _trace(path, read(path), supply_v)
 
 
 def _trace(path: Path, signals: Signals, supply_v: float | None) -> ImportedTrace:
