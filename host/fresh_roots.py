@@ -44,6 +44,7 @@ from hosts_page import (
 )
 from logged_commands import SetupError, logged, say
 from minimal_roots import MIRROR, can_run, get_root, inside
+from native_compiler import is_lendable, put_lender
 from network_settings import NetworkSettings, network_settings
 from plain_folder import ROOT
 from system_packages import install_sections
@@ -101,6 +102,8 @@ class FreshRun:
         if self.row.user != "root":
             logged(self.inside(_READY, "root", "/"), log)
             self.network.write(self.tree, self.row.home)
+        if is_lendable(self.row.root):
+            put_lender(self.tree, self.row.root, self.network, log)
         self.make_clone()
 
     def make_clone(self) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from minimal_roots import MinimalRoot
+from native_compiler import LEND
 from plain_folder import ROOT
 from readme_commands import TESTS, first_commands
 
@@ -93,6 +94,7 @@ def emulated_steps(commit: str) -> list[Step]:
     first, *_ = readme_at(commit)
     words = shlex.join(shlex.split(first)[1:])
     return [
+        Step("compiler", "the compiler proper of this computer", LEND),
         Step("command-1", f"set-up of {first}", SET_UP.format(words=words), commit),
         Step("loader-tests", "the loader's tests with LevelDB alone", LOADER_TESTS),
         Step("record", "a record of a simulated meter", RECORD),
