@@ -1,8 +1,8 @@
 """Lends an emulated Debian root the compiler of this computer: the emulator needs hours for what set-up compiles.
 
-The programs `cc1` and `cc1plus`, which turn C and C++ into assembly, are replaced in the root by those of Debian's cross
-compiler of the same release, and run on the real processor. All else of the root's own gcc stays, and runs emulated: the
-driver, the headers, the assembler and the linker. Uses only the standard library.
+In the root, the programs `cc1` and `cc1plus`, which turn C and C++ into assembly, are replaced by those of Debian's
+cross compiler of the same release, and run on the real processor. All else of the root's own gcc stays, and runs
+emulated: the driver, the headers, the assembler and the linker. Uses only the standard library.
 """
 
 from __future__ import annotations

@@ -20,14 +20,12 @@ from opjoule.evaluation.evidence import Evidence
 from opjoule.evaluation.until import Until
 from opjoule.evaluation.wording import wording_of
 from opjoule.measuring.execution import Execution
-from opjoule.measuring.known_sensors import Calibrations, KnownSensors
 from opjoule.measuring.pace import expected_phases
 from opjoule.measuring.plan import Plan
 from opjoule.measuring.progress import PROGRESS, PhaseProgress, ProgressNotes
-from opjoule.measuring.recording import Recording
+from opjoule.measuring.session import Calibrations, MeterSession, meter_session
 from opjoule.measuring.supply_path import SIMULATED_RIG, SupplyPath, stated_in
 from opjoule.meters.capture import CaptureSummary
-from opjoule.meters.interface import Meter
 from opjoule.meters.kinds import Wishes
 from opjoule.meters.registry import open_meters
 from opjoule.record.directory import held
@@ -69,23 +67,25 @@ def measure(
     Raises: OpJouleError, KeyboardInterrupt: the run ended early; its record has the status "partial" and the reason.
     """
     stated = SIMULATED_RIG if plan.simulated else stated_in(plan.asked.get("meter"))
-    meter = open_meters(
-        meter_address, storage_meter, Wishes(supply_v=plan.board.profile.supply_voltage_v, stated_in=stated)
-    )
+    wishes = Wishes(supply_v=plan.board.profile.supply_voltage_v, stated_in=stated)
+    meter = open_meters(meter_address, storage_meter, wishes)
+    plan.study.check(board)
+    plan.study.check_space(board)
     record: RunRecord | None = None
-    try:
-        plan.study.check(board)
-        plan.study.check_space(board)
-        identity = meter.open()
-        meter.configure()
-        sensors = KnownSensors.of(meter, meter_address, identity, calibrations).wired(supply.sense_ohm)
+    with meter_session(meter, meter_address, calibrations) as session:
+        sensors = session.sensors.wired(supply.sense_ohm)
         storage_sensor = sensors.of_storage(board.medium)
         try:
             prepared, facts = board.prepare(), board.facts()
             # Again, because the size of a medium that had to be mounted is known only now.
             plan.study.check_space(board)
             record = RunRecord.create(directory, plan.asked, simulated=plan.simulated)
-            rig = {"device": facts, "meter": identity, "prepared": prepared, "storage": plan.board.medium}
+            rig = {
+                "device": facts,
+                "meter": session.identity,
+                "prepared": prepared,
+                "storage": plan.board.medium,
+            }
             known: dict[str, Any] = {"cores": board.cores, "storage_sensor": storage_sensor}
             known["supply"] = supply.measured(meter.error_bounds().shunt).to_json()
             known["warnings"] = [*warnings, *sensors.warnings]
@@ -93,7 +93,7 @@ def measure(
             record.update(plan=plan.to_json(), plan_sha256=plan.sha256, **sensors.entries())
             with held(record.directory):
                 try:
-                    _run(plan, board, meter, record, progress)
+                    _run(plan, board, session, record, progress)
                 finally:
                     with suppress(OSError):
                         record.update(found={"ended_utc": datetime.now(UTC).isoformat(timespec="seconds")})
@@ -101,14 +101,12 @@ def measure(
             for line in board.restore():
                 if record:
                     record.add_fault(line)
-    finally:
-        meter.close()
     return record
 
 
-def _run(plan: Plan, board: Board, meter: Meter, record: RunRecord, progress: PhaseProgress) -> None:
+def _run(plan: Plan, board: Board, session: MeterSession, record: RunRecord, progress: PhaseProgress) -> None:
     """Executes the plan while recording; the recorded data are evaluated however it ends."""
-    recording = Recording(record, meter, board.probe.clock_exchange)
+    recording = session.recording(record.directory, board.probe.clock_exchange, record.add_fault)
     progress.watch(recording.capture.history)
     progress.expect(expected_phases(plan))
     execution = Execution(plan, board, recording.capture, record, progress)

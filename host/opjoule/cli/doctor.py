@@ -2,10 +2,10 @@
 
 import shutil
 import subprocess
-import threading
-from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 import numpy as np
@@ -22,9 +22,9 @@ from opjoule.devices.rig.examine import PULSES, Finding, examine_board
 from opjoule.devices.rig.file import Rig, RigDevice, read_rig
 from opjoule.energy.error_bounds import SWAPPED, ErrorBounds
 from opjoule.errors import OpJouleError
-from opjoule.measuring.known_sensors import Calibrations, KnownSensors
+from opjoule.measuring.recording import Recording
+from opjoule.measuring.session import Calibrations, KnownSensors, MeterSession, meter_session
 from opjoule.measuring.supply_path import RIG_FILE, local_meter_warning, shunt_words, supply_path
-from opjoule.meters.interface import EdgeEvent, Meter, MeterEvent, Samples
 from opjoule.meters.kinds import Wishes
 from opjoule.meters.registry import address_of, open_meter
 from opjoule.meters.serial.host import serial_obstacles
@@ -32,6 +32,8 @@ from opjoule.meters.serial.options import sensor_numbers
 from opjoule.meters.serial.ready_flag import OTHER_WAY, try_ready_flag
 from opjoule.scripts import CALIBRATIONS, ROOT
 from opjoule.studies.folder import known_studies
+from opjoule.trace.journal import read_trace
+from opjoule.trace.power_trace import PowerTrace
 from opjoule.units import counted
 
 LEAST_BOARD_W: Final = 0.25
@@ -44,83 +46,57 @@ _FLOW_SAMPLES: Final = 200
 _FREE_BYTES_MIN = 2 << 30
 _TRIAL_S = 3.0
 _TRIAL_SAMPLES = 20
+_POLL_S: Final = 0.02
 _AS_DELIVERED = (
     "gain and offset are those of the data sheets; calibrate it: host/calibrate.py (docs/how-to/calibrate.md)"
 )
 
 
-class Listener:
-    """Reads an opened meter in a thread of its own, from start() to stop()."""
-
-    def __init__(self, meter: Meter, *, has_sync_input: bool = False) -> None:
-        self._meter, self.has_sync_input = meter, has_sync_input
-        self._heard = threading.Condition()
-        self._edges = self._samples = 0
-        self._current_sum = self._voltage_sum = 0.0
-        self._ended = False
-        self._thread = threading.Thread(target=self._listen, name="doctor-meter", daemon=True)
-
-    def start(self) -> None:
-        """Starts the meter's sampling. Raises: MeterFault."""
-        self._meter.configure()
-        self._meter.start()
-        self.bounds = self._meter.error_bounds()
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Stops the meter; a meter that is already gone is not reported here."""
-        self._ended = True
-        self._thread.join()
-
-    def wait_for_edges(self, count: int, limit_s: float) -> int:
-        """Number of sync edges so far; returns as soon as there are `count`, or when the time is over."""
-        with self._heard:
-            self._heard.wait_for(lambda: self._edges >= count or self._ended, limit_s)
-            return self._edges
-
-    def flow(self) -> tuple[float, float] | None:
-        """Mean current [A] and voltage [V] once there are enough samples; None if no sample came."""
-        with self._heard:
-            self._heard.wait_for(lambda: self._samples >= _FLOW_SAMPLES or self._ended, _FLOW_S)
-            if not self._samples:
-                return None
-            return self._current_sum / self._samples, self._voltage_sum / self._samples
-
-    def _listen(self) -> None:
-        try:
-            while not self._ended:
-                self._take(self._meter.read(0.1))
-            self._meter.stop()
-        except OpJouleError:
-            self._ended = True
-        with self._heard:
-            self._heard.notify_all()
-
-    def _take(self, events: list[MeterEvent]) -> None:
-        with self._heard:
-            for event in events:
-                if isinstance(event, EdgeEvent):
-                    self._edges += 1
-                elif isinstance(event, Samples) and event.sensor == 0:
-                    self._samples += event.meter_ns.size
-                    self._current_sum += float(event.current_a.sum())
-                    self._voltage_sum += float(event.voltage_v.sum())
-            self._heard.notify_all()
+Heard = tuple[MeterSession, Recording]
+"""An open meter, and the recording of it."""
 
 
 @contextmanager
-def listening(meter_name: str) -> Iterator[Listener | None]:
-    """Reads the meter of this name during the block; None if it cannot be opened."""
+def listening(meter_name: str) -> Iterator[Heard | None]:
+    """Records the meter of this name during the block; None if it cannot be opened."""
     with ExitStack() as opened:
         heard = None
         with suppress(OpJouleError):  # the meter's own check has reported the fault
-            meter = opened.enter_context(closing(open_meter(meter_name)))
-            meter.open()
-            listener = Listener(meter, has_sync_input=bool(address_of(meter_name).kind.sync_input))
-            listener.start()
-            opened.callback(listener.stop)
-            heard = listener
+            folder = opened.enter_context(TemporaryDirectory(prefix="opjoule-doctor-"))
+            session = opened.enter_context(meter_session(open_meter(meter_name), meter_name))
+            heard = session, opened.enter_context(session.recording(Path(folder)))
         yield heard
+
+
+def edge_counter(heard: Recording) -> Callable[[int, float], int]:
+    """Function that returns the number of sync edges so far.
+
+    It returns as soon as there are `count`, or after `limit_s` seconds.
+    """
+
+    def edges(count: int, limit_s: float) -> int:
+        end_s = MONOTONIC.now_s() + limit_s
+        while heard.capture.summary.edges < count and MONOTONIC.now_s() < end_s:
+            if heard.capture.wait(_POLL_S):
+                break
+        return heard.capture.summary.edges
+
+    return edges
+
+
+def mean_flow(heard: Recording) -> tuple[float, float] | None:
+    """Mean current [A] and voltage [V] once there are enough samples; None if no sample came."""
+    trace = first_samples(heard, _FLOW_SAMPLES, _FLOW_S)
+    return (float(trace.current_a.mean()), float(trace.voltage_v.mean())) if len(trace) else None
+
+
+def first_samples(heard: Recording, count: int, limit_s: float) -> PowerTrace:
+    """The trace so far, once it has `count` samples, the meter has ended, or `limit_s` seconds have passed."""
+    end_s = MONOTONIC.now_s() + limit_s
+    while len(trace := read_trace(heard.folder)) < count and MONOTONIC.now_s() < end_s:
+        if heard.capture.wait(_POLL_S):
+            return read_trace(heard.folder)
+    return trace
 
 
 def flow_finding(name: str, flow: tuple[float, float] | None, bounds: ErrorBounds) -> Finding:
@@ -252,14 +228,10 @@ def _port(rig: Rig) -> Iterator[Finding]:
 
 
 def _meter(rig: Rig) -> Iterator[Finding]:
-    known, shunt, period_s = None, None, 0.0
-    with closing(open_meter(rig.meter, Wishes(stated_in=RIG_FILE))) as meter:
-        identity = meter.open()
-        if identity.sensors:
-            shunt = meter.error_bounds().shunt
-            calibrations = Calibrations(CALIBRATIONS, rig.room.temperature_c)
-            known = KnownSensors.of(meter, rig.meter, identity, calibrations)
-            period_s = sample_period_s(meter)
+    calibrations = Calibrations(CALIBRATIONS, rig.room.temperature_c)
+    with meter_session(open_meter(rig.meter, Wishes(stated_in=RIG_FILE)), rig.meter, calibrations) as session:
+        identity, known = session.identity, session.sensors
+        period_s = sample_period_s(session)
     on_bus = identity.kind == "serial"
     sensors = [
         f"{sensor.model} at 0x{sensor.address:02x}" if on_bus else sensor.model for sensor in identity.sensors
@@ -267,10 +239,9 @@ def _meter(rig: Rig) -> Iterator[Finding]:
     firmware = f", firmware {identity.firmware_version}" if identity.firmware_version else ""
     about = f"{identity.board} on {identity.place}{firmware}, {', '.join(sensors) or 'no sensor'}"
     yield Finding("meter", bool(identity.sensors), about, "check the sensor's wiring: VCC, GND, SDA, SCL")
-    if shunt:
+    if shunt := session.bounds.shunt:
         yield Finding("shunt", True, shunt_words(shunt.ohm, shunt.tolerance, shunt.origin))
-    if known:
-        yield from calibration_findings(known)
+    yield from calibration_findings(known)
     if period_s:
         yield kinds_finding(period_s)
     for note in identity.notes:
@@ -281,18 +252,11 @@ def _meter(rig: Rig) -> Iterator[Finding]:
         yield from _ready_flags(rig)
 
 
-def sample_period_s(meter: Meter) -> float:
+def sample_period_s(session: MeterSession) -> float:
     """Sample period of an open meter, from a short trial [s]; 0 if no samples came."""
-    stamps_ns: list[int] = []
-    meter.configure()
-    meter.start()
-    limit_s = MONOTONIC.now_s() + _TRIAL_S
-    while len(stamps_ns) < _TRIAL_SAMPLES and MONOTONIC.now_s() < limit_s:
-        for event in meter.read(0.1):
-            if isinstance(event, Samples) and event.sensor == 0:
-                stamps_ns += event.meter_ns.tolist()
-    meter.stop()
-    return float(np.median(np.diff(stamps_ns))) * 1e-9 if len(stamps_ns) > 1 else 0.0
+    with TemporaryDirectory(prefix="opjoule-doctor-") as folder, session.recording(Path(folder)) as heard:
+        stamps_ns = first_samples(heard, _TRIAL_SAMPLES, _TRIAL_S).meter_ns
+    return float(np.median(np.diff(stamps_ns))) * 1e-9 if stamps_ns.size > 1 else 0.0
 
 
 def kinds_finding(period_s: float) -> Finding:
@@ -338,7 +302,7 @@ def _supply(name: str, rig: Rig) -> Iterator[Finding]:
         yield Finding.note(f"{name} supply", warning)
 
 
-def _board(name: str, device: RigDevice, pulses: int | None, heard: Listener | None) -> Iterator[Finding]:
+def _board(name: str, device: RigDevice, pulses: int | None, heard: Heard | None) -> Iterator[Finding]:
     """Findings of one board while the meter records; `pulses` None: a few are played if the meter can count them."""
     profile = find_profile(name)
     yield Finding(name, name in known_profiles(), f"{profile.title}, {device.connection}")
@@ -348,11 +312,12 @@ def _board(name: str, device: RigDevice, pulses: int | None, heard: Listener | N
             yield Finding(f"{name} {medium}", False, "the board has no such medium", remedy)
         elif medium.startswith("ssd-usb") and profile.supply_note:
             yield Finding.note(f"{name} {medium}", profile.supply_note)
-    edges = heard.wait_for_edges if heard and heard.has_sync_input else None
+    has_sync_input = heard and address_of(heard[0].name).kind.sync_input
+    edges = edge_counter(heard[1]) if heard and has_sync_input else None
     played = pulses if pulses is not None else PULSES if edges else 0
     answered = False
     for finding in examine_board(name, device, ROOT / "build", pulses=played, edges=edges):
         answered |= finding.well
         yield finding
     if heard and answered:
-        yield flow_finding(name, heard.flow(), heard.bounds)
+        yield flow_finding(name, mean_flow(heard[1]), heard[0].bounds)

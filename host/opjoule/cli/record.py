@@ -4,16 +4,14 @@ import json
 import math
 import sys
 
-from opjoule.cli.calibrate.setup import recording_alone
+from opjoule.campaign.trace_record import conclude_capture, trace_record
 from opjoule.cli.live import live_view
 from opjoule.cli.short_commands import RecordOptions
 from opjoule.errors import FAULTY_EXIT, INTERRUPTED, Interrupted, MeterFault
-from opjoule.evaluation.trace_result import conclude_trace
-from opjoule.measuring.known_sensors import Calibrations
 from opjoule.measuring.progress import PhaseProgress
 from opjoule.measuring.recording import Recording
+from opjoule.measuring.session import Calibrations, meter_session
 from opjoule.meters.capture import CaptureSummary
-from opjoule.meters.interface import Meter
 from opjoule.meters.registry import open_meters
 from opjoule.opened.answer import open_answer
 from opjoule.record.directory import check_out
@@ -42,13 +40,17 @@ def run_record(options: RecordOptions) -> int:
         "seconds": options.seconds,
         "room_temperature_c": options.room_temperature,
     }
-    with recording_alone(meter, options.meter, options.out, asked, calibrations) as (record, sensors, _):
-        for line in sensors.warnings:
+    with (
+        meter_session(meter, options.meter, calibrations) as session,
+        trace_record(session, options.out, asked) as record,
+    ):
+        for line in session.sensors.warnings:
             print(f"{script_name()}: warning: {line}", file=sys.stderr)
         with PhaseProgress(quiet=options.json) as progress, live_view(options.live) as show:
             show(options.out)
             try:
-                captured, ended, interrupted = _record(record, meter, options.seconds, progress)
+                recording = session.recording(options.out, tell_fault=record.add_fault)
+                captured, ended, interrupted = _record(recording, options.seconds, progress)
             except MeterFault as fault:  # raised while the meter was being started, so there is no sample
                 record.add_fault(str(fault))
                 record.finish("failed")
@@ -58,13 +60,12 @@ def run_record(options: RecordOptions) -> int:
 
 
 def _record(
-    record: RunRecord, meter: Meter, seconds: float | None, progress: PhaseProgress
+    recording: Recording, seconds: float | None, progress: PhaseProgress
 ) -> tuple[CaptureSummary, str, bool]:
     """Captures `seconds` of the meter's clock.
 
     Returns: the summary, why it ended early (empty if it did not), and whether a signal ended it.
     """
-    recording = Recording(record, meter)
     capture = recording.capture
     progress.watch(capture.history)
     progress.phase("record", seconds)
@@ -85,13 +86,9 @@ def _record(
 
 
 def _finish(record: RunRecord, captured: CaptureSummary, ended: str, options: RecordOptions) -> int:
-    concluded = conclude_trace(record)
     if ended:
         record.add_fault(ended)
-    for line in captured.fault_lines():
-        record.add_fault(line)
-    record.update(capture=captured.to_json())
-    whole = concluded and captured.samples > 0 and not ended
+    whole = conclude_capture(record, captured) and not ended
     record.finish(
         "failed" if record.withheld else "complete" if whole else "partial" if captured.samples else "failed"
     )

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Self
 
 from opjoule.commissioning.dialogue import Parts
-from opjoule.commissioning.running import DeskRecording, OpenMeter, Running
+from opjoule.commissioning.running import DeskRecording, Running
 from opjoule.devices.board import Board
 from opjoule.devices.profiles import Profile
 from opjoule.errors import DeviceFault
+from opjoule.measuring.session import MeterSession
 
 
 class StepOutcome(StrEnum):
@@ -179,17 +180,17 @@ class OpenDesk:
     profile: Profile
     zero_a: float | None = None
     """Mean reading without a load [A], from the step `zero`; None if that has no result."""
-    rig: OpenMeter | None = None
+    rig: MeterSession | None = None
     open_board: Callable[[], AbstractContextManager[Board]] | None = None
     """Connects to the board, which must be on; None: the step has no board."""
-    second: OpenMeter | None = None
+    second: MeterSession | None = None
     record: Callable[[Path, float], DeskRecording] | None = None
     """Records the meter alone: (folder, seconds of its clock) -> recording; None: as `recording` does."""
 
     def recording(self, name: str, board: Board | None = None) -> Running:
         """A recording of the rig's meter; a `with` block begins it."""
         assert self.rig, "the step has no meter"
-        return Running(self.rig.meter, self.rig.bounds, self.folder / name, board)
+        return Running(self.rig, self.folder / name, board)
 
     def take(self, name: str, seconds: float) -> DeskRecording:
         """Records the meter alone for this many seconds of its clock. Raises: MeterFault."""

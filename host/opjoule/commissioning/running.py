@@ -1,37 +1,25 @@
-"""An open meter, a recording of it together with the board, and the recorded data on which a verdict is based."""
+"""A recording of a meter together with the board, and the recorded data on which a verdict is based."""
 
-import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
 
 import numpy as np
 import pyarrow as pa
 
-from opjoule.clocks.exchanges import (
-    BOARD_EXCHANGES,
-    METER_EXCHANGES,
-    Exchange,
-    ExchangeFile,
-    fit_exchanges,
-    read_exchanges,
-)
+from opjoule.clocks.exchanges import BOARD_EXCHANGES, METER_EXCHANGES, Exchange, read_exchanges
 from opjoule.devices.board import Board
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import ErrorBounds
-from opjoule.errors import AlignmentError, MeterFault
-from opjoule.measuring.known_sensors import Calibrations, KnownSensors
-from opjoule.measuring.recording import ClockWatch
-from opjoule.meters.capture import Capture, CaptureSummary
-from opjoule.meters.interface import Meter, MeterIdentity
+from opjoule.measuring.recording import Recording
+from opjoule.measuring.session import MeterSession
+from opjoule.meters.capture import CaptureSummary
 from opjoule.operations import schemas
 from opjoule.operations.board_files import BoardEdges, load_changes, read_events, read_system, sync_edges
-from opjoule.trace.journal import SyncEdges, TraceJournal, further_numbers, read_edges, read_trace
+from opjoule.trace.journal import SyncEdges, further_numbers, read_edges, read_trace
 from opjoule.trace.power_trace import PowerTrace
 
 
@@ -81,36 +69,7 @@ class DeskRecording:
         )
 
 
-LATE_LIMIT_S: Final = 60.0
-"""Longest delay of the meter's clock and samples: its buffer, a busy computer."""
-BEHIND_NS: Final = 200_000_000
-"""Time after which a voltage has certainly followed: by default every 128th conversion is one, every 68 ms."""
-_POLL_S: Final = 0.02
-
-
-@dataclass(frozen=True)
-class OpenMeter:
-    """An open and configured meter."""
-
-    meter: Meter
-    identity: MeterIdentity
-    bounds: ErrorBounds
-    """Error bounds of its first sensor, with its calibration if there is one."""
-
-
-@contextmanager
-def opened_meter(meter: Meter, name: str, calibrations: Calibrations | None) -> Iterator[OpenMeter]:
-    """Opens and configures a meter until the end of the block. Raises: MeterFault, BadInput, CalibrationFault."""
-    with closing(meter):
-        identity = meter.open()
-        meter.configure()
-        bounds = (
-            KnownSensors.of(meter, name, identity, calibrations).bounds[0] if name else meter.error_bounds()
-        )
-        yield OpenMeter(meter, identity, bounds)
-
-
-def meter_words(meter: OpenMeter) -> dict[str, str]:
+def meter_words(meter: MeterSession) -> dict[str, str]:
     """The meter's own statements, for the certificate."""
     identity, bounds = meter.identity, meter.bounds
     sensors = ", ".join(f"{sensor.model} at 0x{sensor.address:02x}" for sensor in identity.sensors)
@@ -125,29 +84,14 @@ def meter_words(meter: OpenMeter) -> dict[str, str]:
     return {key: value for key, value in facts.items() if value}
 
 
-class Running:
-    """Records an open meter from the beginning to the end of a `with` block; `recorded` returns the data."""
+class Running(Recording):
+    """Records a meter together with a prepared board; `recorded` returns the data."""
 
-    def __init__(self, meter: Meter, bounds: ErrorBounds, folder: Path, board: Board | None = None) -> None:
-        """Creates the files.
-
-        Args:
-            board: a prepared board, for round trips and the probe's files; None: no board.
-        """
-        self.folder, self._bounds, self._board = folder, bounds, board
-        self._journal = TraceJournal(folder)
-        raw = folder / "raw"
-        self._exchanges = ExchangeFile(raw / METER_EXCHANGES)
-        self.capture = Capture(meter, self._journal, self._exchanges)
-        file = ExchangeFile(raw / BOARD_EXCHANGES) if board else None
-        self._watch = ClockWatch(board.probe.clock_exchange, file) if board and file else None
+    def __init__(self, session: MeterSession, folder: Path, board: Board | None = None) -> None:
+        """Creates the files. `board`: for round trips and the probe's files; None: no board."""
+        super().__init__(folder, session.meter, session.name, board.probe.clock_exchange if board else None)
+        self._bounds, self._board = session.bounds, board
         self._begun: list[str] = []
-
-    def __enter__(self) -> Self:
-        self.capture.start()
-        if self._watch:
-            self._watch.start()
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -159,33 +103,7 @@ class Running:
                     self._board.probe.begin_files("after")
                     self._fetch(self._board, self._begun)
         finally:
-            if self._watch:
-                self._watch.stop()
-            self.capture.stop()
-            self._journal.close()
-            self._exchanges.close()
-
-    def wait(self, seconds: float) -> None:
-        """Waits for this many seconds of the meter's clock. Raises: MeterFault: the meter stopped, or is silent."""
-        until_s = self.capture.trace_s + seconds
-        while self.capture.trace_s < until_s:
-            self._check()
-
-    def catch_up(self) -> None:
-        """Waits until the samples of this moment have arrived. Raises: MeterFault: they do not arrive."""
-        limit_s, now_ns = time.monotonic() + LATE_LIMIT_S, time.monotonic_ns()
-        while (enough_ns := self._meter_ns(now_ns)) is None:
-            self._check(limit_s)
-        while not (latest := self.capture.latest) or latest.meter_ns <= enough_ns + BEHIND_NS:
-            self._check(limit_s)
-
-    def _meter_ns(self, host_ns: int) -> int | None:
-        """Time of the meter's clock at a time of the host's; None while there are too few exchanges."""
-        try:
-            exchanges = read_exchanges(self.folder / "raw" / METER_EXCHANGES)
-            return int(fit_exchanges(exchanges, "host", "meter").to_target(host_ns))
-        except AlignmentError:
-            return None
+            super().__exit__(kind, error, trace)
 
     def catch_up_to(self, board_ns: int) -> None:
         """Waits until the board's clock, as seen by the host, has passed `board_ns`."""
@@ -233,11 +151,3 @@ class Running:
         """Fetches complete files of the probe."""
         for name in names:
             board.runner.fetch_probe_files(name, self.folder / "raw")
-
-    def _check(self, limit_s: float = math.inf) -> None:
-        """Waits a moment. Raises: MeterFault: the meter stopped or fell silent, or it is later than `limit_s`."""
-        if self.capture.wait(_POLL_S):
-            why = self.capture.summary.ended or "it has no more samples"
-            raise self.capture.error or MeterFault(f"the meter stopped: {why}")
-        if time.monotonic() > limit_s:
-            raise MeterFault(f"the meter sent nothing for {LATE_LIMIT_S:g} s: run host/measure.py doctor")

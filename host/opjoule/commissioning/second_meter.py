@@ -56,7 +56,7 @@ def second_meter(desk: OpenDesk) -> Verdict:
     with (
         desk.prepared() as board,
         desk.recording("rig", board) as running,
-        Running(second.meter, second.bounds, desk.folder / "second") as beside,
+        Running(second, desk.folder / "second") as beside,
     ):
         running.wait(1.0)
         played = [play_level(board, level, desk.pace.level_s) for level in desk.pace.series_levels]

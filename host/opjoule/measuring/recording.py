@@ -1,21 +1,37 @@
 """Recording while a meter runs: its trace, the exchanges of time stamps, and seals of both."""
 
+import math
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Final, Self
 
-from opjoule.clocks.exchanges import BOARD_EXCHANGES, METER_EXCHANGES, Exchange, ExchangeFile
-from opjoule.errors import OpJouleError, of_system
+from opjoule.clocks.clock_map import ClockMap
+from opjoule.clocks.exchanges import (
+    BOARD_EXCHANGES,
+    METER_EXCHANGES,
+    Exchange,
+    ExchangeFile,
+    fit_exchanges,
+    read_exchanges,
+)
+from opjoule.errors import AlignmentError, MeterFault, OpJouleError, of_system
 from opjoule.meters.capture import Capture
 from opjoule.meters.interface import Meter
-from opjoule.record.run_record import RunRecord
 from opjoule.record.seals import SealWatch
-from opjoule.trace.journal import TraceJournal
+from opjoule.trace.journal import TraceJournal, read_trace
+from opjoule.trace.power_trace import PowerTrace
 
-PERIOD_S = 0.2
+PERIOD_S: Final = 0.2
 """Interval between exchanges of time stamps with the board."""
+LATE_LIMIT_S: Final = 60.0
+"""Longest delay of the meter's clock and samples: its buffer, a busy computer."""
+BEHIND_NS: Final = 200_000_000
+"""Time after which a voltage has certainly followed: by default every 128th conversion is one, every 68 ms."""
+_POLL_S: Final = 0.02
 
 
 class ClockWatch:
@@ -53,20 +69,32 @@ class ClockWatch:
 
 
 class Recording:
-    """Records from the start of a `with` block to its end; after that its raw files do not change.
+    """Records an open meter from the start of a `with` block to its end; after that its raw files do not change.
 
     A write error (a full disk, a missing folder) is raised at the end of the block, unless another error ended it, and
-    is a fault of the record in any case.
+    is told as a fault in any case.
     """
 
     def __init__(
-        self, record: RunRecord, meter: Meter, board_exchange: Callable[[], Exchange] | None = None
+        self,
+        folder: Path,
+        meter: Meter,
+        name: str,
+        board_exchange: Callable[[], Exchange] | None = None,
+        tell_fault: Callable[[str], object] | None = None,
     ) -> None:
-        """`board_exchange`: one round trip between host and board; None without a board."""
-        self._record = record
-        raw = record.directory / "raw"
-        self._journal = TraceJournal(record.directory)
-        self._seals = SealWatch(record.directory)
+        """Creates the files.
+
+        Args:
+            name: the meter's name in messages.
+            board_exchange: one round trip between host and board; None without a board.
+            tell_fault: is given a line for each file that could not be written.
+        """
+        self.folder = folder
+        self._name, self._tell_fault = name, tell_fault
+        raw = folder / "raw"
+        self._journal = TraceJournal(folder)
+        self._seals = SealWatch(folder)
         self._exchanges = ExchangeFile(raw / METER_EXCHANGES)
         self.capture = Capture(meter, self._journal, self._exchanges)
         self._watch = None
@@ -78,7 +106,7 @@ class Recording:
         try:
             self.capture.start()
         except BaseException as error:
-            self.__exit__(type(error), error, error.__traceback__)
+            self._end(error)
             raise
         if self._watch:
             self._watch.start()
@@ -87,6 +115,9 @@ class Recording:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._end(error)
+
+    def _end(self, error: BaseException | None) -> None:
         ends: list[Callable[[], object]] = [self._watch.stop] if self._watch else []
         ends += [self.capture.stop, self._journal.close, self._exchanges.close, self._seals.stop]
         failures = [error] if isinstance(error, OSError) else []
@@ -96,6 +127,49 @@ class Recording:
             except OSError as failure:
                 failures.append(failure)
         for line in dict.fromkeys(map(of_system, failures)):
-            self._record.add_fault(line)
+            if self._tell_fault:
+                self._tell_fault(line)
         if failures and error is None:
             raise failures[0]
+
+    def wait(self, seconds: float) -> None:
+        """Waits for this many seconds of the meter's clock. Raises: MeterFault: the meter stopped, or is silent."""
+        until_s = self.capture.trace_s + seconds
+        while self.capture.trace_s < until_s:
+            self._check()
+
+    def catch_up(self) -> None:
+        """Waits until the samples of this moment have arrived. Raises: MeterFault: they do not arrive."""
+        limit_s, now_ns = time.monotonic() + LATE_LIMIT_S, time.monotonic_ns()
+        while True:
+            with suppress(AlignmentError):  # too few exchanges so far
+                meter_ns = int(self.host_to_meter().to_target(now_ns))
+                break
+            self._check(limit_s)
+        self.trace_past(meter_ns)
+
+    def host_to_meter(self) -> ClockMap:
+        """Map from the host's clock to the meter's so far. Raises: AlignmentError: there are too few exchanges."""
+        return fit_exchanges(read_exchanges(self.folder / "raw" / METER_EXCHANGES), "host", "meter")
+
+    def trace_past(self, meter_ns: int) -> PowerTrace:
+        """The trace so far, once it has the samples up to a time of the meter's clock and a voltage after it.
+
+        Raises: MeterFault: they do not arrive.
+        """
+        limit_s = time.monotonic() + LATE_LIMIT_S
+        enough_ns = meter_ns + BEHIND_NS
+        while True:
+            if (latest := self.capture.latest) and latest.meter_ns > enough_ns:
+                trace = read_trace(self.folder)
+                if len(trace) and int(trace.meter_ns[-1]) > enough_ns:
+                    return trace
+            self._check(limit_s)
+
+    def _check(self, limit_s: float = math.inf) -> None:
+        """Waits a moment. Raises: MeterFault: the meter stopped or fell silent, or it is later than `limit_s`."""
+        if self.capture.wait(_POLL_S):
+            why = self.capture.summary.ended or "it has no more samples"
+            raise self.capture.error or MeterFault(f"{self._name} stopped: {why}")
+        if time.monotonic() > limit_s:
+            raise MeterFault(f"{self._name} sent nothing for {LATE_LIMIT_S:g} s: run host/measure.py doctor")

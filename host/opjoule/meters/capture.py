@@ -226,6 +226,7 @@ class Capture:
                 next_exchange_s = at_s + EXCHANGE_PERIOD_S
             before = self.summary.samples
             self._record(self._meter.read(READ_TIMEOUT_S))
+            self._journal.flush_when_due()  # also while the meter is silent
             if self.summary.samples > before:
                 self._heard_s = self._clock.now_s()
             elif self._clock.now_s() - self._heard_s > SILENCE_LIMIT_S:

@@ -136,7 +136,7 @@ class TraceJournal:
             clipped = np.zeros(meter_ns.size, np.bool_)
         self._stream("power", sensor).append([meter_ns, current_a, voltage_v, clipped])
         self.samples += int(meter_ns.size)
-        self._flush_when_due()
+        self.flush_when_due()
 
     def append_gap(self, gap: Gap, sensor: int = 0) -> None:
         """Appends a gap, with one NaN row for each lost sample; call it before the samples after the gap."""
@@ -146,17 +146,17 @@ class TraceJournal:
         self._stream("power", sensor).append([lost_ns, nothing, nothing, np.zeros(lost_ns.size, np.bool_)])
         self._stream("gaps", sensor).append([[value] for value in astuple(gap)])
         self.lost_samples += gap.lost_samples
-        self._flush_when_due()
+        self.flush_when_due()
 
     def append_bus(self, meter_ns: int, voltage_v: float, sensor: int = 0) -> None:
         """Appends a voltage reading between two samples; `meter_ns`: its end on the meter's clock."""
         self._stream("bus", sensor).append([[meter_ns], [voltage_v]])
-        self._flush_when_due()
+        self.flush_when_due()
 
     def append_edge(self, meter_ns: int, level: int, index: int) -> None:
         """Appends one edge of the sync line; `index`: number of the edge since the meter's start."""
         self._stream("edges").append([[meter_ns], [level], [index]])
-        self._flush_when_due()
+        self.flush_when_due()
 
     def flush(self) -> None:
         """Hands every waiting row to the kernel, so that it survives a kill of this process.
@@ -181,7 +181,8 @@ class TraceJournal:
             self._streams[key] = AppendStream(path, TABLES[name])
         return self._streams[key]
 
-    def _flush_when_due(self) -> None:
+    def flush_when_due(self) -> None:
+        """Flushes if the last flush was a second or more ago. Raises: OSError: the medium is full or gone."""
         if time.monotonic() - self._flushed_s >= FLUSH_PERIOD_S:
             self.flush()
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 from opjoule.cli import doctor
 from opjoule.cli.commands import main
-from opjoule.cli.doctor import Listener, examine, flow_finding, listening
+from opjoule.cli.doctor import examine, flow_finding, listening
 from opjoule.devices.profiles import find_profile, known_profiles
 from opjoule.devices.rig import examine as examine_module
 from opjoule.devices.rig.examine import Finding, edges_finding
@@ -17,7 +16,6 @@ from opjoule.devices.rig.file import RigSupply
 from opjoule.energy.error_bounds import Shunt
 from opjoule.measuring.supply_path import supply_path
 from opjoule.meters.chips.ina219 import INA219
-from opjoule.meters.interface import EdgeEvent, Samples
 from software_meter import SoftwareMeter
 
 BOUNDS = INA219.error_bounds(3, 1.0, Shunt(0.1))
@@ -62,41 +60,6 @@ def test_a_meter_that_gives_no_sample_is_reported():
 def test_edges_that_arrive_are_counted_against_those_that_were_played(arrived, well, said):
     finding = edges_finding("rpi4", 6, arrived)
     assert (finding.well, said in finding.detail) == (well, True)
-
-
-class PlayedMeter:
-    """A meter of which `heard` says what each read brings."""
-
-    def __init__(self, heard):
-        self.heard, self.stopped = list(heard), False
-
-    def configure(self): ...
-    def start(self): ...
-
-    def error_bounds(self):
-        return BOUNDS
-
-    def read(self, timeout_s):
-        return self.heard.pop(0) if self.heard else []
-
-    def stop(self):
-        self.stopped = True
-        return []
-
-
-def samples(current_a, count=300, sensor=0):
-    stamps = np.arange(count, dtype=np.int64)
-    return Samples(sensor, stamps, np.full(count, current_a), np.full(count, 5.0))
-
-
-def test_the_listener_counts_edges_and_averages_the_boards_sensor_alone():
-    meter = PlayedMeter([[samples(0.5), samples(9.0, sensor=1)], [EdgeEvent(1, 1, 0)], [EdgeEvent(2, 0, 1)]])
-    listener = Listener(meter)
-    listener.start()
-    assert listener.wait_for_edges(2, 60) == 2
-    assert listener.flow() == (0.5, 5.0)
-    listener.stop()
-    assert meter.stopped and listener.wait_for_edges(0, 0) == 2
 
 
 def test_a_meter_that_does_not_open_leaves_the_boards_to_be_examined():

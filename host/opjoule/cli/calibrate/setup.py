@@ -8,46 +8,38 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from opjoule.calibration.fitting import CalibrationFault, ReferencePoint
 from opjoule.calibration.means import ReadPoint
 from opjoule.calibration.reference import Reference, other_meter
 from opjoule.calibration.typed import Ask, TypedQuantity, TypedReference, typed_reference
 from opjoule.calibration.warming import STEADY_S
+from opjoule.campaign.trace_record import conclude_capture, trace_record
 from opjoule.cli.calibrate.options import CalibrateOptions
 from opjoule.clocks.exchanges import METER_EXCHANGES, fit_exchanges, read_exchanges
 from opjoule.commissioning.dialogue import line_of_stdin, say
-from opjoule.commissioning.running import BEHIND_NS
 from opjoule.devices.rig.file import read_rig
 from opjoule.devices.rig.load_steps import CHIPS, LEVELS, PERIOD_NS, LoadSteps, load_steps
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.energy.shunt_heat import Heating
-from opjoule.errors import BadInput, MeterFault, RigFault
+from opjoule.errors import BadInput, RigFault
 from opjoule.evaluation.clock_rates import odd_meter_clock
-from opjoule.evaluation.trace_result import conclude_trace
-from opjoule.measuring.known_sensors import Calibrations, KnownSensors
 from opjoule.measuring.progress import PhaseProgress
 from opjoule.measuring.recording import Recording
-from opjoule.meters.interface import Meter, MeterIdentity
+from opjoule.measuring.session import Calibrations, MeterSession, meter_session
 from opjoule.meters.registry import open_meter
-from opjoule.record.directory import held
-from opjoule.record.run_record import RunRecord
 from opjoule.scripts import ROOT, RUNS, script_name
-from opjoule.trace.journal import read_trace
-from opjoule.trace.power_trace import PowerTrace
 
 if TYPE_CHECKING:  # only a simulated calibration loads the simulated rig
     from opjoule.simulation.bench import SimulatedBench, SteadyLoad
 
-LATE_LIMIT_S: Final = 30.0
-"""Longest delay of a point's samples: the meter's buffer, a busy computer, the journal's flush."""
 POLL_S: Final = 0.1
 SETTLE_S: Final = 0.5
 """Time from Enter to the first sample that counts."""
@@ -68,26 +60,25 @@ SIMULATED_VOLTAGE: Final = "0.05%+0.02mV"
 class RecordedMeter:
     """A meter that is being recorded."""
 
-    name: str
-    identity: MeterIdentity
-    bounds: ErrorBounds
-    """Bounds of its first sensor; if it is the reference, with its calibration."""
-    directory: Path
+    session: MeterSession
     recording: Recording
-    warnings: Sequence[str]
-    """Warnings of its calibration."""
+
+    @property
+    def bounds(self) -> ErrorBounds:
+        """Bounds of its first sensor; if it is the reference, with its calibration."""
+        return self.session.bounds
 
     def read(self, stretch_ns: tuple[int, int], period_ns: int = 0) -> ReadPoint:
         """Mean reading over a past stretch [host_ns], corrected if the meter is calibrated.
 
         Raises: CalibrationFault: the load was not steady, or its samples did not arrive. MeterFault: the meter is gone.
         """
-        exchanges = read_exchanges(self.directory / "raw" / METER_EXCHANGES)
+        exchanges = read_exchanges(self.recording.folder / "raw" / METER_EXCHANGES)
         if odd := odd_meter_clock(exchanges, self.bounds):
-            raise CalibrationFault(f"{self.name}: {odd}")
+            raise CalibrationFault(f"{self.session.name}: {odd}")
         clock_map = fit_exchanges(exchanges, "host", "meter")
         start_ns, end_ns = map(clock_map.to_target, stretch_ns)
-        trace = self._trace_to(end_ns)
+        trace = self.recording.trace_past(end_ns)
         if self.bounds.calibration:
             trace = self.bounds.calibration.apply(trace)
         u_ns = clock_map.u_ns(sum(stretch_ns) // 2)
@@ -97,43 +88,6 @@ class RecordedMeter:
         placed = Cells.of(trace), (start_ns, end_ns), self.bounds
         return ReadPoint.of(*placed, u_ns=u_ns, period_ns=period_ns, steady=steady)
 
-    def _trace_to(self, end_meter_ns: int) -> PowerTrace:
-        """The trace on disk, once it has the samples up to this time and a voltage after it."""
-        enough_ns = end_meter_ns + BEHIND_NS
-        limit_s = time.monotonic() + LATE_LIMIT_S
-        capture = self.recording.capture
-        while True:
-            if capture.latest and capture.latest.meter_ns > enough_ns:
-                trace = read_trace(self.directory)
-                if len(trace) and int(trace.meter_ns[-1]) > enough_ns:
-                    return trace
-            if capture.summary.ended:
-                raise MeterFault(f"{self.name}: {capture.summary.ended}")
-            if time.monotonic() > limit_s:
-                raise MeterFault(
-                    f"{self.name} sent nothing for {LATE_LIMIT_S:g} s: run host/measure.py doctor"
-                )
-            time.sleep(POLL_S)
-
-
-@contextmanager
-def recording_alone(
-    meter: Meter, name: str, directory: Path, asked: Mapping[str, Any], calibrations: Calibrations | None
-) -> Iterator[tuple[RunRecord, KnownSensors, MeterIdentity]]:
-    """Opens a meter and creates a record for it; the meter is closed at the end of the block.
-
-    Raises: MeterFault, BadInput: from opening the meter and from KnownSensors.of().
-    """
-    with closing(meter):
-        identity = meter.open()
-        meter.configure()
-        sensors = KnownSensors.of(meter, name, identity, calibrations)
-        record = RunRecord.create(directory, asked, simulated=identity.simulated)
-        record.update(found={"meter": identity, "warnings": sensors.warnings})
-        record.update(**sensors.entries())
-        with held(record.directory):
-            yield record, sensors, identity
-
 
 @contextmanager
 def recorded(name: str, directory: Path, calibrations: Calibrations | None = None) -> Iterator[RecordedMeter]:
@@ -142,21 +96,18 @@ def recorded(name: str, directory: Path, calibrations: Calibrations | None = Non
     Args:
         directory: directory of its record, created here.
         calibrations: calibrations that correct a reference meter; None: as delivered.
-    Raises: MeterFault, BadInput: from open_meter() and from KnownSensors.of().
+    Raises: MeterFault, BadInput: from open_meter() and meter_session().
     """
-    meter = open_meter(name)
-    opened = recording_alone(meter, name, directory, {"meter": name}, calibrations)
-    with opened as (record, sensors, identity):
-        recording = Recording(record, meter)
+    with (
+        meter_session(open_meter(name), name, calibrations) as session,
+        trace_record(session, directory, {"meter": name}) as record,
+    ):
+        recording = session.recording(directory, tell_fault=record.add_fault)
         try:
             with recording:
-                yield RecordedMeter(name, identity, sensors.bounds[0], directory, recording, sensors.warnings)
+                yield RecordedMeter(session, recording)
         finally:
-            captured = recording.capture.summary
-            for line in captured.fault_lines():
-                record.add_fault(line)
-            record.update(capture=captured.to_json())
-            record.finish("complete" if captured.samples and conclude_trace(record) else "failed")
+            record.finish("complete" if conclude_capture(record, recording.capture.summary) else "failed")
 
 
 def _load_question(number: int) -> str:
@@ -298,7 +249,7 @@ def open_setup(folder: Path, options: CalibrateOptions) -> Iterator[CalibrationS
             return
         calibrations = Calibrations(folder, options.room_temperature)
         with recorded(options.reference_meter, keep / "reference", calibrations) as meter:
-            for line in meter.warnings:
+            for line in meter.session.sensors.warnings:
                 say(f"{script_name()}: warning: {line}")
             reference = other_meter(meter.bounds.sensor_id or options.reference_meter, meter.bounds)
             if typed:

@@ -1,14 +1,17 @@
-"""Names, error bounds and calibrations of a meter's sensors, at the start of a recording."""
+"""A meter session: an open, configured meter, with the names, error bounds and calibrations of its sensors."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
 from opjoule.calibration.library import FoundCalibration, find_calibration
+from opjoule.clocks.exchanges import Exchange
 from opjoule.devices.media.medium import Medium
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.errors import BadInput
+from opjoule.measuring.recording import Recording
 from opjoule.meters.interface import Meter, MeterIdentity
 from opjoule.meters.registry import sensor_ids
 from opjoule.meters.storage_meter import WithStorageMeter
@@ -43,11 +46,12 @@ class KnownSensors:
         """Names the sensors and looks for their calibrations.
 
         Args:
+            name: address under which the meter was opened; empty: the sensors keep the names that they have.
             calibrations: None: none is searched for.
         Raises: BadInput: an unreadable calibration. CalibrationFault: calibration of another sensor or setting.
         """
         delivered = {0: meter.error_bounds(), **meter.further_error_bounds()}
-        names = sensor_ids(name, identity)
+        names = sensor_ids(name, identity) if name else ()
         bounds = {
             number: replace(sensor, sensor_id=names[number] if number < len(names) else sensor.sensor_id)
             for number, sensor in delivered.items()
@@ -96,3 +100,42 @@ class KnownSensors:
             **({"further_sensors": other_sensors} if other_sensors else {}),
             **({"found": {"calibrations": titles}} if titles else {}),
         }
+
+
+@dataclass(frozen=True)
+class MeterSession:
+    """An open, configured meter."""
+
+    name: str
+    """Address under which it was opened."""
+    meter: Meter
+    identity: MeterIdentity
+    sensors: KnownSensors
+
+    @property
+    def bounds(self) -> ErrorBounds:
+        """Error bounds of the first sensor, with its calibration if there is one."""
+        return self.sensors.bounds[0]
+
+    def recording(
+        self,
+        folder: Path,
+        board_exchange: Callable[[], Exchange] | None = None,
+        tell_fault: Callable[[str], object] | None = None,
+    ) -> Recording:
+        """A recording of the meter into a folder; a `with` block begins it. Arguments as for Recording."""
+        return Recording(folder, self.meter, self.name, board_exchange, tell_fault)
+
+
+@contextmanager
+def meter_session(
+    meter: Meter, name: str, calibrations: Calibrations | None = None
+) -> Iterator[MeterSession]:
+    """Opens and configures a meter; it is closed at the end of the block.
+
+    Raises: MeterFault: the meter does not answer. BadInput, CalibrationFault: from KnownSensors.of().
+    """
+    with closing(meter):
+        identity = meter.open()
+        meter.configure()
+        yield MeterSession(name, meter, identity, KnownSensors.of(meter, name, identity, calibrations))

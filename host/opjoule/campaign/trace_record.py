@@ -1,0 +1,31 @@
+"""The record of a meter alone, without a board."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from opjoule.evaluation.trace_result import conclude_trace
+from opjoule.measuring.session import MeterSession
+from opjoule.meters.capture import CaptureSummary
+from opjoule.record.directory import held
+from opjoule.record.run_record import RunRecord
+
+
+@contextmanager
+def trace_record(session: MeterSession, directory: Path, asked: Mapping[str, Any]) -> Iterator[RunRecord]:
+    """Creates a record for an open meter, and holds it until the end of the block."""
+    record = RunRecord.create(directory, asked, simulated=session.identity.simulated)
+    record.update(found={"meter": session.identity, "warnings": session.sensors.warnings})
+    record.update(**session.sensors.entries())
+    with held(record.directory):
+        yield record
+
+
+def conclude_capture(record: RunRecord, captured: CaptureSummary) -> bool:
+    """Writes the result of what was captured, and its faults; whether there is a result."""
+    concluded = conclude_trace(record)
+    for line in captured.fault_lines():
+        record.add_fault(line)
+    record.update(capture=captured.to_json())
+    return concluded and captured.samples > 0
