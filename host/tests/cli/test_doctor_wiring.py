@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 from opjoule.cli import doctor
 from opjoule.cli.commands import main
+from opjoule.cli.databases import Availability
 from opjoule.cli.doctor import examine, flow_finding, listening
 from opjoule.devices.profiles import find_profile, known_profiles
 from opjoule.devices.rig import examine as examine_module
@@ -26,7 +27,7 @@ BOUNDS = INA219.error_bounds(3, 1.0, Shunt(0.1))
     [
         (0.55, 5.03, True, ""),
         (0.08, 5.03, True, ""),  # a Zero 2 W
-        (-0.55, 5.2, False, "exchange VIN+ and VIN"),
+        (-0.55, 5.2, False, "exchange the wires at VIN+ and VIN"),
         (0.001, 5.03, False, "unplug HDMI"),
         (-0.001, 5.03, False, "unplug HDMI"),
         (0.03, 5.03, False, "unplug HDMI"),
@@ -121,7 +122,11 @@ def test_a_note_is_marked_as_neither_sound_nor_to_mend(monkeypatch, capsys):
 
 
 def test_what_is_missing_or_tested_otherwise_is_a_note(tmp_path, monkeypatch):
-    monkeypatch.setattr(doctor, "missing", lambda study: {"mongodb": "missing"} if study.name == "s1" else {})
+    monkeypatch.setattr(
+        doctor,
+        "missing",
+        lambda study: {"mongodb": Availability(False, "missing")} if study.name == "s1" else {},
+    )
     findings = {finding.about: finding for finding in examine(tmp_path / "rig.toml", simulate=True)}
     assert [findings[about].is_note for about in ("study s1", "study s2", "tested otherwise")] == [
         True,

@@ -62,8 +62,8 @@ def run_campaign(planned: PlannedCampaign) -> int:
         print(json.dumps(_as_value(file, campaign, folder, lacks), indent=1))
     else:
         unknown = file.shared and campaign.remaining_s is None
-        planned = [cell.plan.asked for cell in _to_measure(campaign, lacks)]
-        needed = needed_time(planned, options.out) if unknown else None
+        asked = [cell.plan.asked for cell in _to_measure(campaign, lacks)]
+        needed = needed_time(asked, options.out) if unknown else None
         out = sys.stdout if options.dry_run else sys.stderr
         print(*_about(file, campaign, folder, needed, lacks), sep="\n", file=out)
     if options.dry_run:
