@@ -14,6 +14,7 @@ import fresh_roots
 import fresh_rows
 import hosts_page
 import minimal_roots
+import native_compiler
 import network_settings
 import pytest
 import readme_commands
@@ -109,6 +110,21 @@ def test_an_emulated_row_sets_up_what_readmes_first_command_needs(readmes):
     assert compiler.name == "compiler"
     assert "python3 - new <<" in first.script and first.name == "command-1"
     assert [step.name for step in others] == ["loader-tests", "record", "report"]
+
+
+def test_only_a_root_whose_processor_is_emulated_borrows_a_compiler(monkeypatch):
+    monkeypatch.setattr(minimal_roots.platform, "machine", lambda: "x86_64")
+    assert not native_compiler.is_lendable(MinimalRoot("trixie", "amd64"))
+    assert native_compiler.is_lendable(MinimalRoot("trixie", "arm64")) == bool(
+        minimal_roots.emulation("arm64")
+    )
+    monkeypatch.setattr(minimal_roots.platform, "machine", lambda: "aarch64")
+    assert not native_compiler.is_lendable(MinimalRoot("trixie", "arm64"))
+
+
+def test_a_root_without_a_lender_keeps_its_own_compiler():
+    ended = subprocess.run(["bash", "-c", native_compiler.LEND], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", "")
 
 
 def test_a_commit_that_the_clone_lacks_is_named():
