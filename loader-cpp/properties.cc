@@ -1,6 +1,7 @@
 #include "loader/properties.h"
 
 #include <algorithm>
+#include <bit>
 #include <cctype>
 #include <charconv>
 
@@ -120,15 +121,44 @@ bool unescape(std::string_view text, std::string* out) {
   return true;
 }
 
-// Position of the first '=' or ':' that no backslash escapes.
+// Position of the first '=', ':' or blank that no backslash escapes.
 size_t find_separator(std::string_view line) {
   for (size_t i = 0; i < line.size(); ++i) {
     if (line[i] == '\\')
       ++i;
-    else if (line[i] == '=' || line[i] == ':')
+    else if (line[i] == '=' || line[i] == ':' || is_space(line[i]))
       return i;
   }
   return std::string_view::npos;
+}
+
+// What follows the key: blanks, or '=' or ':' with blanks around it, are no part of the value.
+std::string_view value_part(std::string_view text) {
+  text = trim(text);
+  return text.starts_with('=') || text.starts_with(':') ? trim(text.substr(1)) : text;
+}
+
+bool is_utf8(std::string_view text) {
+  for (size_t i = 0; i < text.size();) {
+    const auto first = static_cast<uint8_t>(text[i]);
+    const int length = first < 0x80 ? 1 : std::countl_one(first);
+    if ((first >= 0x80 && length < 2) || length > 4 ||
+        i + static_cast<size_t>(length) > text.size())
+      return false;
+    for (int more = 1; more < length; ++more)
+      if ((static_cast<uint8_t>(text[i + static_cast<size_t>(more)]) & 0xc0) != 0x80) return false;
+    i += static_cast<size_t>(length);
+  }
+  return true;
+}
+
+// The text in UTF-8 without a byte order mark; what is no UTF-8 is ISO 8859-1, as Java reads it.
+std::string decoded(std::string_view text) {
+  if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
+  if (is_utf8(text)) return std::string(text);
+  std::string out;
+  for (const char c : text) append_utf8(static_cast<uint8_t>(c), &out);
+  return out;
 }
 
 // Edits (insert, delete, replace, swap of neighbours) that make one text the other; `most` if they
@@ -153,7 +183,11 @@ size_t edit_distance(std::string_view a, std::string_view b, size_t most) {
   return std::min(cost[a.size()][b.size()], most);
 }
 
-// The rule with the most similar key; for an engine's key, among those of that engine.
+// Edits up to which a key counts as a misspelling of another.
+size_t most_slips(const std::string& key) { return 1 + key.size() / 8; }
+
+// The rule of which the key is a misspelling, if there is one; for an engine's key, among those of
+// that engine.
 const PropertyRule* nearest_rule(const std::string& key, const std::vector<PropertyRule>& rules) {
   if (key.size() > kLongestKey) return nullptr;
   const std::string family = lower(key.substr(0, key.find('.') + 1));
@@ -161,7 +195,7 @@ const PropertyRule* nearest_rule(const std::string& key, const std::vector<Prope
   const bool has_kin = std::any_of(rules.begin(), rules.end(), is_kin);
   const std::string lower_key = lower(key);
   const PropertyRule* nearest = nullptr;
-  size_t least = SIZE_MAX;
+  size_t least = most_slips(key) + 1;
   for (const PropertyRule& rule : rules) {
     if (has_kin && !is_kin(rule)) continue;
     const auto [shorter, longer] = std::minmax({key.size(), rule.key.size()});
@@ -175,8 +209,10 @@ const PropertyRule* nearest_rule(const std::string& key, const std::vector<Prope
 }
 
 Status bad_value(std::string_view key, std::string_view value, const std::string& expected) {
-  return {StatusCode::kBadInput,
-          "property " + std::string(key) + "=" + shown(value) + ": expected " + expected};
+  const bool has_comment = value.find_first_of("#!;/") != std::string_view::npos;
+  return {StatusCode::kBadInput, "property " + std::string(key) + "=" + shown(value) +
+                                     ": expected " + expected +
+                                     (has_comment ? "; a comment needs a line of its own" : "")};
 }
 
 std::string number_text(double value) {
@@ -191,6 +227,10 @@ Status Properties::load_file(const std::string& path) {
   std::string text;
   if (Status status = read_input("workload file ", path, kLongestFile, &text); !status.is_ok())
     return status;
+  if (text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff"))
+    return {StatusCode::kBadInput,
+            "workload file " + path + ", line 1: expected UTF-8, found UTF-16; save it as UTF-8"};
+  text = decoded(text);
   size_t at = 0;
   size_t line_number = 0;
   for (std::string_view line; next_line(text, &at, &line);) {
@@ -214,7 +254,7 @@ Status Properties::load_file(const std::string& path) {
     std::string key;
     std::string value;
     if (!unescape(trim(whole.substr(0, separator)), &key) ||
-        !unescape(trim(whole.substr(separator + 1)), &value))
+        !unescape(value_part(whole.substr(separator)), &value))
       return bad_line("\\u and the four hexadecimal digits of a character");
     set(key, value);
   }
@@ -231,6 +271,15 @@ Status Properties::set(std::string_view assignment) {
 }
 
 void Properties::set(std::string_view key, std::string_view value) {
+  constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
+      {"deleteproportion", "removeproportion"},  {"field_len_dist", "fieldlengthdistribution"},
+      {"zipfian.constant", "truezipfian.theta"}, {"zipfian.exponent", "truezipfian.theta"},
+      {"zipfian.theta", "truezipfian.theta"},    {"zipfian_const", "truezipfian.theta"},
+      {"zipfian_constant", "truezipfian.theta"}, {"zipfian_theta", "truezipfian.theta"},
+      {"zipfianconstant", "truezipfian.theta"},  {"zipfianexponent", "truezipfian.theta"},
+  };
+  for (const auto& [other, name] : kOtherNames)
+    if (key == other) key = name;
   values_.insert_or_assign(std::string(key), std::string(value));
 }
 
@@ -295,13 +344,20 @@ Status Properties::choice(std::string_view key, const std::vector<std::string>& 
   return bad_value(key, found->second, "one of " + expected);
 }
 
-Status Properties::check_known(const std::vector<PropertyRule>& rules) const {
+Status Properties::check_known(const std::vector<PropertyRule>& rules,
+                               const std::vector<PropertyRule>& translations) const {
   for (const auto& [key, value] : values_) {
     const auto is_it = [&wanted = key](const PropertyRule& rule) { return rule.key == wanted; };
     if (std::any_of(rules.begin(), rules.end(), is_it)) continue;
     std::string message = "unknown property " + shown(key) + "=" + shown(value);
-    if (const PropertyRule* nearest = nearest_rule(key, rules); nearest != nullptr)
-      message += "; the nearest known one is " + nearest->key;
+    const auto is_told = [&wanted = key](const PropertyRule& rule) { return rule.key == wanted; };
+    const auto told = std::find_if(translations.begin(), translations.end(), is_told);
+    if (told != translations.end())
+      message += ": " + told->help;
+    else if (const PropertyRule* nearest = nearest_rule(key, rules); nearest != nullptr)
+      message += ": did you mean " + nearest->key + "?";
+    else
+      message += "; docs/reference/loader.md has a list of all";
     return {StatusCode::kBadInput, message};
   }
   return Status::ok();

@@ -32,7 +32,7 @@ class PhaseCommand {
 
   int execute() {
     Status status = prepare();
-    if (status.is_ok() && options_.check) return try_engine(*engine_, properties_, settings_);
+    if (status.is_ok() && options_.check) return check();
     if (status.is_ok()) status = open();
     if (status.is_ok()) status = look_inside();
     if (!status.is_ok()) return report_failure(status);
@@ -48,6 +48,7 @@ class PhaseCommand {
 
  private:
   Status prepare();
+  int check();
   // No operation of the phase can write.
   [[nodiscard]] bool only_reads() const;
   Status open();
@@ -118,6 +119,12 @@ Status PhaseCommand::prepare() {
   return status;
 }
 
+int PhaseCommand::check() {
+  const int code = try_engine(*engine_, properties_, settings_);
+  if (code == kExitOk) print_line(ignored_json(ignored_keys(properties_, *engine_)));
+  return code;
+}
+
 bool PhaseCommand::only_reads() const {
   if (phase_ == Phase::kLoad || !options_.trace.empty()) return false;
   for (int kind = 0; kind < kOperationKinds; ++kind) {
@@ -171,7 +178,11 @@ Status PhaseCommand::look_inside() {
   Status status;
   const std::unique_ptr<Client> client = database_->client(status);
   if (client == nullptr) return status;
-  if (phase_ == Phase::kRun) return check_loaded(*client, settings_);
+  if (phase_ == Phase::kRun) {
+    status = check_loaded(*client, settings_);
+    const bool keeps = engine_->name != "null";
+    return status.is_ok() && keeps ? check_not_inserted(*client, settings_) : status;
+  }
   ResumePoint point;
   status = database_->count(&summary_.rows_before);
   if (status.is_ok()) status = find_resume_point(*client, settings_, summary_.rows_before, &point);
@@ -348,6 +359,7 @@ int PhaseCommand::finish() {
   summary_.engine_version = engine_->version;
   summary_.properties = &properties_;
   summary_.settings = &settings_;
+  summary_.ignored = ignored_keys(properties_, *engine_);
   summary_.peak_memory_bytes = process_memory().peak_resident_bytes;
   summary_.dropped_events = events_ == nullptr ? 0 : events_->dropped();
   summary_.replayed = trace_ != nullptr;

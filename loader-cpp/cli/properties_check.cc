@@ -1,27 +1,29 @@
 #include "cli/properties_check.h"
 
+#include <algorithm>
+
 #include "board/proc_file.h"
 
 namespace opjoule {
 namespace {
 
-// Checks all keys but those of engines other than `engine` (all engines' where it is null).
+bool is_other_engines(std::string_view key, const Engine* engine) {
+  return is_foreign(key) && (engine == nullptr || !key.starts_with(engine->name + "."));
+}
+
+// Checks all keys but those of databases other than `engine` (all databases' where it is null).
 Status check_all(const Properties& properties, const Engine* engine) {
-  const auto is_other_engines = [engine](std::string_view key) {
-    for (const Engine& other : engines())
-      if (&other != engine && key.starts_with(other.name + ".")) return true;
-    return false;
-  };
   std::vector<PropertyRule> rules = workload_rules();
-  rules.insert(rules.end(), inert_rules().begin(), inert_rules().end());
+  for (const auto& more : {inert_rules(), place_rules()})
+    rules.insert(rules.end(), more.begin(), more.end());
   if (engine != nullptr)
     rules.insert(rules.end(), engine->properties.begin(), engine->properties.end());
   else
     rules.push_back({"durability", "", ""});
   Properties relevant;
   for (const auto& [key, value] : properties.all())
-    if (!is_other_engines(key)) relevant.set(key, value);
-  return relevant.check_known(rules);
+    if (!is_other_engines(key, engine)) relevant.set(key, value);
+  return relevant.check_known(rules, translated_rules());
 }
 
 }  // namespace
@@ -49,6 +51,16 @@ Status check_properties(const Properties& properties, const Engine& engine) {
 
 Status check_workload_properties(const Properties& properties) {
   return check_all(properties, nullptr);
+}
+
+std::vector<std::string> ignored_keys(const Properties& properties, const Engine& engine) {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : properties.all()) {
+    const auto is_it = [&wanted = key](const PropertyRule& rule) { return rule.key == wanted; };
+    if (is_other_engines(key, &engine) || std::ranges::any_of(place_rules(), is_it))
+      keys.push_back(key);
+  }
+  return keys;
 }
 
 Status check_memory(const WorkloadSettings& settings) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "cli/options.h"
 #include "loader/database.h"
@@ -15,12 +16,16 @@ namespace opjoule {
 Status gather_properties(const CommandOptions& options, Properties* out);
 // kBadInput, with the engines there are.
 Status require_engine(const std::string& name, const Engine** out);
-// kBadInput for a key that neither the workload nor the engine knows. Keys of other engines
-// ("rocksdb.x" with LevelDB) pass, so that one file can serve several.
+// kBadInput for a key that neither the workload nor the engine knows. Keys of other databases
+// ("rocksdb.x" with LevelDB) pass, so that one file can serve several; ignored_keys() tells them.
 Status check_properties(const Properties& properties, const Engine& engine);
 
 // The same without an engine: every engine's keys pass.
 Status check_workload_properties(const Properties& properties);
+
+// The given keys that have no effect because they are of another database, or name the place of
+// this one.
+std::vector<std::string> ignored_keys(const Properties& properties, const Engine& engine);
 
 // Refuses rows that do not fit into the board's memory, where the kernel would kill some process:
 // each thread holds the row of its batch, the one it has read, and the one it merges and writes.

@@ -81,6 +81,10 @@ Json workload_json(const Summary& summary) {
 
 }  // namespace
 
+std::string ignored_json(const std::vector<std::string>& keys) {
+  return Json{{"ignored", keys}}.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 std::string summary_json(const Summary& summary) {
   const PhaseResults& results = summary.results;
   const uint64_t operations = results.operations();
@@ -117,6 +121,7 @@ std::string summary_json(const Summary& summary) {
   json["seed"] = static_cast<int64_t>(summary.settings->seed);
   json["settings"] = summary.engine_settings;
   json["workload"] = workload_json(summary);
+  json["ignored"] = summary.ignored;
   json["peak_memory_bytes"] = summary.peak_memory_bytes;
   json["memory_bytes"] = summary.memory_at_end.resident_bytes;
   json["anonymous_memory_bytes"] = summary.memory_at_end.anonymous_bytes;

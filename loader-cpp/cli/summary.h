@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "board/proc_file.h"
 #include "loader/database.h"
@@ -18,6 +19,7 @@ struct Summary {
   std::string engine_version;
   const Properties* properties = nullptr;
   const WorkloadSettings* settings = nullptr;
+  std::vector<std::string> ignored;  // properties without effect
   PhaseResults results;
   bool not_found_expected = false;
   double duration_s = 0;
@@ -42,5 +44,7 @@ struct Summary {
 
 // {"summary":{...}}: docs/reference/loader.md lists the members and their units.
 std::string summary_json(const Summary& summary);
+// {"ignored":[...]}: what --check tells.
+std::string ignored_json(const std::vector<std::string>& keys);
 
 }  // namespace opjoule

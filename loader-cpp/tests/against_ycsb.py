@@ -6,7 +6,7 @@
 The jars are site.ycsb:core:0.17.0 and its dependencies, as pinned in host/requirements/ycsb.
 host/tests/loader/test_against_ycsb.py fetches them and runs the same comparisons. YCSB runs its BasicDB, the loader
 runs `loader trace`; two-sample chi-square tests compare their outputs. YCSB cannot be seeded, so its draws differ each
-time. The significance is 0.000001 for each of the 16 tests, and a correct loader fails one run in about 60,000. Uses
+time. The significance is 0.000001 for each of the 20 tests, and a correct loader fails one run in about 50,000. Uses
 only the standard library.
 """
 
@@ -29,13 +29,20 @@ LEAST_EXPECTED = 10  # least expected number of draws in a bin; sparser bins are
 
 READS = ["readproportion=1", "updateproportion=0"]
 MOSTLY_READS = ["readproportion=0.999", "updateproportion=0", "insertproportion=0.001"]
+PART = ["insertstart=300", "insertcount=500"]
 DISTRIBUTIONS = {
     "uniform": [*READS, "requestdistribution=uniform"],
-    "uniform part": [*READS, "requestdistribution=uniform", "insertstart=300", "insertcount=500"],
+    "uniform part": [*READS, "requestdistribution=uniform", *PART],
     "zipfian": [*READS, "requestdistribution=zipfian"],
+    "zipfian part": [*READS, "requestdistribution=zipfian", *PART],
     "zipfian with inserts": [*MOSTLY_READS, "requestdistribution=zipfian"],
+    "shares in percent": [
+        "readproportion=99.9", "updateproportion=0", "insertproportion=0.1", "requestdistribution=zipfian",
+    ],
     "latest": [*READS, "requestdistribution=latest"],
+    "latest with inserts": [*MOSTLY_READS, "requestdistribution=latest"],
     "hotspot": [*READS, "requestdistribution=hotspot", "hotspotdatafraction=0.1", "hotspotopnfraction=0.7"],
+    "hotspot part": [*READS, "requestdistribution=hotspot", *PART],
     "exponential": [*READS, "requestdistribution=exponential"],
     "sequential": [*READS, "requestdistribution=sequential"],
     "ordered keys": [*READS, "requestdistribution=zipfian", "insertorder=ordered", "zeropadding=12"],

@@ -46,7 +46,7 @@ TEST_CASE("a database's size is that of its files once it is closed") {
     REQUIRE_MESSAGE(loader.exit_code() == 0, lines.back());
     int64_t allocated_bytes = 0;
     for (const auto& entry : std::filesystem::directory_iterator(database)) {
-      struct stat file{};
+      struct stat file {};
       if (entry.path().filename() == kMarkerName) continue;
       REQUIRE(stat(entry.path().c_str(), &file) == 0);
       allocated_bytes += file.st_blocks * 512;
@@ -116,15 +116,15 @@ TEST_CASE("bad input is one line that names it, and exit code 2") {
       {{"load", "--db", "null", "--frobnicate"}, "--frobnicate"},
       {{"load", "--db", "null", "-p", "recordcount"}, "-p recordcount: expected key=value"},
       {{"load", "--db", "null", "-p", "recordcount=1", "-p", "readproporton=1"},
-       "the nearest known one is readproportion"},
+       "did you mean readproportion?"},
       {{"load", "--db", "leveldb", "-p", "leveldb.blok_bytes=1"},
-       "the nearest known one is leveldb.block_bytes"},
+       "did you mean leveldb.block_bytes?"},
       {{"load", "--db", "leveldb", "--path", malformed, "-p", "recordcount=1"},
        "cannot create directory"},
       {{"load", "--db", "null", "--trace", empty}, "ended without an operation"},
       {{"load", "--db", "null", "--trace", empty, "--resume", "-p", "recordcount=1"},
        "--resume with --trace"},
-      {{"load", "--db", "null", "-P", garbage}, "found '?[31m?\?'"},
+      {{"load", "--db", "null", "-P", garbage}, "found '?[31m\xc3\xbf\xc3\x83'"},
       {{"load", "--db", "null", "-p", "recordcount=many"},
        "property recordcount=many: expected a whole number"},
       {{"load", "--db", "null"}, "recordcount: not given"},

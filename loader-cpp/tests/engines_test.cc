@@ -269,9 +269,7 @@ TEST_CASE(
     "line") {
   for_each_file_engine([](const Engine& engine, Place& place) {
     CHECK(place.open(engine, How::kOpen).status.code() == StatusCode::kBadInput);
-    {
-      Opened made = place.open(engine, How::kCreate);
-    }
+    { Opened made = place.open(engine, How::kCreate); }
     for (const Engine& other : engines()) {
       if (!keeps_files(other) || other.name == engine.name) continue;
       const Status status = place.open(other, How::kOpen).status;
@@ -302,7 +300,7 @@ TEST_CASE(
       place.properties.set(engine.properties.back().key + "x", "1");
       const Status status = place.open(engine, How::kCreate).status;
       CHECK(status.code() == StatusCode::kBadInput);
-      CHECK(status.message().find("nearest known one is " + engine.properties.back().key) !=
+      CHECK(status.message().find("did you mean " + engine.properties.back().key) !=
             std::string::npos);
       place.properties = {};
     }

@@ -88,6 +88,20 @@ TEST_CASE("scrambled draws stay below the records there are, whatever inserts ar
   }
 }
 
+TEST_CASE("requests of a run that time ends do not depend on that time") {
+  const auto draws = [](const char* end, const char* room = "requestdistribution=zipfian") {
+    return draw(settings({"recordcount=1000", "operationcount=0", "insertproportion=0.05",
+                          "requestdistribution=zipfian", end, room}),
+                100'000)
+        .by_number;
+  };
+  const std::map<uint64_t, int> short_run = draws("maxexecutiontime=10");
+  CHECK(draws("maxexecutiontime=600") == short_run);
+  CHECK(draws("operationcount=1000") == short_run);
+  CHECK(draws("operationcount=1000000", "insertroom.operations=1000") == short_run);
+  CHECK(draws("operationcount=1000000") != short_run);
+}
+
 TEST_CASE("latest favours the newest record, and never draws key 0") {
   const Draws draws = draw(settings({"recordcount=1000", "requestdistribution=latest"}), 200'000);
   CHECK(draws.by_number.begin()->first == 1);

@@ -137,6 +137,20 @@ TEST_CASE("a run's check accepts a database that earlier removals thinned out") 
   CHECK(check_loaded(client, settings_of()).is_ok());
 }
 
+TEST_CASE("a run that would insert the keys of an earlier run says so") {
+  SetClient client;
+  const WorkloadSettings reads = settings_of();
+  const WorkloadSettings inserts = settings_of({"insertproportion=0.1"});
+  put(client, inserts, 0, 50'000);
+  CHECK(check_not_inserted(client, inserts).is_ok());
+  put(client, inserts, 50'000, 50'001);
+  CHECK(check_not_inserted(client, reads).is_ok());
+  const Status status = check_not_inserted(client, inserts);
+  CHECK(status.code() == StatusCode::kMismatch);
+  CHECK(status.message().find("(number 50000) already: an earlier run inserted it") !=
+        std::string::npos);
+}
+
 TEST_CASE("a failing device is told as such") {
   SetClient client;
   client.broken = true;

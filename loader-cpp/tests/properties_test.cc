@@ -104,6 +104,43 @@ TEST_CASE("a wrong value names key, value and what was expected") {
   CHECK(word == "hashed");
 }
 
+TEST_CASE("a blank separates key and value, as in java.util.Properties") {
+  Properties p;
+  REQUIRE(load(p, "recordcount 1000\nfieldcount\t=\t3\ntable :  a b\nodd\\ key  = x\n").is_ok());
+  CHECK(p.text("recordcount", "") == "1000");
+  CHECK(p.text("fieldcount", "") == "3");
+  CHECK(p.text("table", "") == "a b");
+  CHECK(p.text("odd key", "") == "x");
+}
+
+TEST_CASE("a file is UTF-8 with or without a mark, or ISO 8859-1, and UTF-16 is told") {
+  for (const char* text : {"\xef\xbb\xbftable=\xc3\xa9\n", "table=\xc3\xa9\n", "table=\xe9\n"}) {
+    Properties p;
+    REQUIRE(load(p, text).is_ok());
+    CHECK(p.text("table", "") == "\xc3\xa9");
+  }
+  Properties p;
+  CHECK(load(p, "\xff\xfet").message().find("found UTF-16") != std::string::npos);
+}
+
+TEST_CASE("names of ports of YCSB are taken for the property") {
+  Properties p;
+  REQUIRE(load(p, "deleteproportion=0.1\nzipfianconstant=0.8\nfield_len_dist=uniform\n").is_ok());
+  CHECK(p.text("removeproportion", "") == "0.1");
+  CHECK(p.text("truezipfian.theta", "") == "0.8");
+  CHECK(p.text("fieldlengthdistribution", "") == "uniform");
+  CHECK(p.all().size() == 3);
+}
+
+TEST_CASE("a comment behind a value is told for what it is") {
+  Properties p;
+  p.set("recordcount", "1000 # a thousand");
+  int64_t integer = 0;
+  CHECK(p.integer("recordcount", 0, 5000, &integer).message() ==
+        "property recordcount=1000 # a thousand: expected a whole number from 0 to 5000; a comment "
+        "needs a line of its own");
+}
+
 TEST_CASE("an unknown key is told with its nearest known name") {
   const std::vector<PropertyRule> rules{{"recordcount", "", ""}, {"readproportion", "", ""}};
   Properties p;
@@ -111,7 +148,17 @@ TEST_CASE("an unknown key is told with its nearest known name") {
   CHECK(p.check_known(rules).is_ok());
   p.set("recordcuont", "1");
   CHECK(p.check_known(rules).message() ==
-        "unknown property recordcuont=1; the nearest known one is recordcount");
+        "unknown property recordcuont=1: did you mean recordcount?");
+}
+
+TEST_CASE("a key that is none's misspelling names no other") {
+  const std::vector<PropertyRule> rules{{"operationcount", "", ""}, {"threadcount", "", ""}};
+  Properties p;
+  p.set("records", "1");
+  CHECK(p.check_known(rules).message() ==
+        "unknown property records=1; docs/reference/loader.md has a list of all");
+  CHECK(p.check_known(rules, {{"records", "", "here it is recordcount"}}).message() ==
+        "unknown property records=1: here it is recordcount");
 }
 
 // Edits that make one word the other, by the definition: each way to begin is tried.
@@ -146,8 +193,10 @@ TEST_CASE("the nearest key has the fewest edits, whichever keys come before it")
     Properties properties;
     properties.set(key, "1");
     INFO("unknown ", key, ", expected ", nearest);
-    CHECK(properties.check_known(rules).message() ==
-          "unknown property " + key + "=1; the nearest known one is " + nearest);
+    const std::string end = least <= 1 + key.size() / 8
+                                ? ": did you mean " + nearest + "?"
+                                : "; docs/reference/loader.md has a list of all";
+    CHECK(properties.check_known(rules).message() == "unknown property " + key + "=1" + end);
   }
 }
 
@@ -155,8 +204,8 @@ TEST_CASE("a key that is longer than any known one has no neighbour, and is show
   Properties properties;
   properties.set(std::string(100'000, 'k'), std::string(100'000, 'v'));
   const std::string message = properties.check_known({{"recordcount", "", ""}}).message();
-  CHECK(message ==
-        "unknown property " + std::string(60, 'k') + "...=" + std::string(60, 'v') + "...");
+  CHECK(message == "unknown property " + std::string(60, 'k') + "...=" + std::string(60, 'v') +
+                       "...; docs/reference/loader.md has a list of all");
 }
 
 TEST_CASE("whatever a file holds is read as properties or told with its line") {

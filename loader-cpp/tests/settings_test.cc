@@ -56,6 +56,18 @@ TEST_CASE("contradictions are told with both sides") {
         StatusCode::kBadInput);
 }
 
+TEST_CASE("an exponent that YCSB's distributions do not have is refused for them") {
+  const auto with = [](const char* distribution, const char* theta) {
+    return read({"recordcount=10", "operationcount=1", distribution, theta});
+  };
+  CHECK(with("requestdistribution=truezipfian", "zipfianconstant=0.8").is_ok());
+  CHECK(with("requestdistribution=zipfian", "zipfianconstant=0.99").is_ok());
+  CHECK(with("requestdistribution=uniform", "truezipfian.theta=0.8").is_ok());
+  for (const char* ycsbs : {"requestdistribution=zipfian", "requestdistribution=latest"})
+    CHECK(with(ycsbs, "zipfian.theta=0.8").message().find("set requestdistribution=truezipfian") !=
+          std::string::npos);
+}
+
 TEST_CASE("values out of range name the property") {
   for (const char* bad :
        {"operationcount=-1", "fieldcount=0", "fieldlength=-5", "zeropadding=-1", "threadcount=0",

@@ -25,8 +25,9 @@ KeyChooser::KeyChooser(KeySpace& space, Random& random)
       count_(space.settings.insert_count) {
   const WorkloadSettings& settings = space.settings;
   const double insert_share = settings.proportion[static_cast<int>(OperationKind::kInsert)];
-  const uint64_t new_keys = static_cast<uint64_t>(static_cast<double>(settings.operation_count) *
-                                                  insert_share * 2);  // 2 is YCSB's margin
+  const uint64_t new_keys =
+      static_cast<uint64_t>(static_cast<double>(settings.insert_room_operations) * insert_share *
+                            2);  // 2 is YCSB's margin
   modulus_ = count_ + new_keys;
   if (distribution_ == RequestDistribution::kZipfian) ++modulus_;  // YCSB's maximum is inclusive
   if (distribution_ == RequestDistribution::kTrueZipfian) {

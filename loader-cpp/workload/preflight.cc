@@ -70,6 +70,18 @@ Status check_loaded(Client& client, const WorkloadSettings& settings) {
   return other_workload(probe.key());
 }
 
+Status check_not_inserted(Client& client, const WorkloadSettings& settings) {
+  if (settings.proportion[static_cast<int>(OperationKind::kInsert)] == 0) return Status::ok();
+  KeyProbe probe(client, settings.key_format);
+  if (!probe.has(settings.row_count)) return probe.status();
+  return {
+      StatusCode::kMismatch,
+      "the database holds the first key that this run inserts (number " +
+          std::to_string(settings.row_count) +
+          ") already: an earlier run inserted it; load the database anew, or give the number of "
+          "its records as recordcount"};
+}
+
 Status find_resume_point(Client& client, const WorkloadSettings& settings, uint64_t found,
                          ResumePoint* out) {
   KeyProbe probe(client, settings.key_format);

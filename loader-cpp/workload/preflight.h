@@ -14,6 +14,8 @@ namespace opjoule {
 
 // Reads a key or a few: kMismatch where none of them is there.
 Status check_loaded(Client& client, const WorkloadSettings& settings);
+// kMismatch where the first key that the workload inserts is there already.
+Status check_not_inserted(Client& client, const WorkloadSettings& settings);
 
 // Where a load goes on.
 struct ResumePoint {

@@ -1,4 +1,7 @@
 // The property table: what `loader properties` prints and every run checks its keys against.
+#include <functional>
+#include <set>
+
 #include "workload/settings.h"
 
 namespace opjoule {
@@ -31,6 +34,9 @@ const std::vector<PropertyRule>& workload_rules() {
       {"scanproportion", "0", "share of scans"},
       {"readmodifywriteproportion", "0", "share of a read and an update of one record"},
       {"removeproportion", "0", "share of removals (not in YCSB's CoreWorkload)"},
+      {"insertroom.operations", "operationcount, or recordcount",
+       "zipfian, truezipfian: room in the key space for the inserts of so many operations (not in "
+       "YCSB)"},
       {"mixblock.length_s", "0",
        "the mix changes at random every so many seconds; 0: never (not in YCSB)"},
       {"requestdistribution", "uniform",
@@ -89,8 +95,74 @@ const std::vector<PropertyRule>& inert_rules() {
       {"maxscanrate", "", "of one other database"},
       {"scanoptimelimit", "", "of one other database"},
       {"discardscannedrecord", "", "scanned records are never kept"},
+      {"basicdb.verbose", "", "of YCSB's basic binding"},
+      {"basicdb.simulatedelay", "", "of YCSB's basic binding"},
+      {"basicdb.randomizedelay", "", "of YCSB's basic binding"},
+      {"dotransaction", "", "of YCSB-cpp: the command chooses the phase"},
+      {"doload", "", "of YCSB-cpp: the command chooses the phase"},
+      {"dbname", "", "of YCSB-cpp: --db chooses the engine"},
+      {"dropdata", "", "of go-ycsb: a load always begins with an empty database"},
+      {"silence", "", "of go-ycsb: errors are counted by code"},
   };
   return rules;
+}
+
+const std::vector<PropertyRule>& place_rules() {
+  static const std::vector<PropertyRule> rules{
+      {"leveldb.dbname", "", "--path names the folder"},
+      {"leveldb.dir", "", "--path names the folder"},
+      {"lmdb.dbpath", "", "--path names the folder"},
+      {"mongodb.url", "", "--path names the server"},
+      {"rocksdb.dbname", "", "--path names the folder"},
+      {"rocksdb.dir", "", "--path names the folder"},
+      {"sqlite.dbpath", "", "--path names the folder"},
+  };
+  return rules;
+}
+
+const std::vector<PropertyRule>& translated_rules() {
+  static const std::vector<PropertyRule> rules{
+      {"batch.size", "", "operations are done one by one; for SQLite set sqlite.batch"},
+      {"batchsize", "", "operations are done one by one; for SQLite set sqlite.batch"},
+      {"db.batchsize", "", "operations are done one by one; for SQLite set sqlite.batch"},
+      {"clients", "", "here it is threadcount"},
+      {"distribution", "", "here it is requestdistribution"},
+      {"duration", "", "here it is maxexecutiontime, in seconds"},
+      {"keycount", "", "here it is recordcount"},
+      {"keyprefix", "", "keys begin with user, as YCSB's; leave it out"},
+      {"keysize", "", "keys are user and a number, as YCSB's; zeropadding sets its digits"},
+      {"limit.ops", "", "here it is target"},
+      {"num_operations", "", "here it is operationcount"},
+      {"num_records", "", "here it is recordcount"},
+      {"opcount", "", "here it is operationcount"},
+      {"operations", "", "here it is operationcount"},
+      {"records", "", "here it is recordcount"},
+      {"rmwproportion", "", "here it is readmodifywriteproportion"},
+      {"runtime", "", "here it is maxexecutiontime, in seconds"},
+      {"threads", "", "here it is threadcount"},
+      {"valuelength", "", "set fieldcount=1 and fieldlength to the bytes of a value"},
+      {"valuesize", "", "set fieldcount=1 and fieldlength to the bytes of a value"},
+      {"warmupoperations", "", "measure.py runs a warm-up by itself, in no figure; leave it out"},
+      {"warmuptime", "", "measure.py runs a warm-up by itself, in no figure; leave it out"},
+      {"writeproportion", "", "here it is updateproportion, or insertproportion for new records"},
+  };
+  return rules;
+}
+
+bool is_foreign(std::string_view key) {
+  static const std::set<std::string_view, std::less<>> families{
+      "accumulo", "aerospike", "arangodb", "as", "asynchbase", "azure", "azuretable", "badger",
+      "bigtable", "boltdb", "cassandra", "cloudspanner", "cockroach", "cosmosdb", "couchbase",
+      "couchbase2", "crail", "db", "dynamodb", "es", "elasticsearch", "etcd", "fdb", "foundationdb",
+      "geode", "google", "googlebigtable", "googledatastore", "griddb", "hbase", "hosts",
+      "hypertable", "ignite", "infinispan", "jdbc", "kudu", "mapr", "maprdb", "memcached", "minio",
+      "mysql", "nosqldb", "orientdb", "pg", "postgrenosql", "postgres", "rados", "redis", "rest",
+      "riak", "s3", "scylla", "seaweed", "solr", "spanner", "sqldb", "tablestore", "tarantool",
+      "tidb", "tikv", "voltdb", "wiredtiger", "zookeeper",
+      // Those that are built into some loaders.
+      "berkeleydb", "leveldb", "lmdb", "mongodb", "rocksdb", "sqlite"};
+  const size_t dot = key.find('.');
+  return key == "hosts" || (dot != std::string_view::npos && families.contains(key.substr(0, dot)));
 }
 
 }  // namespace opjoule

@@ -71,6 +71,9 @@ void read_amounts(Reader& in, Phase phase, uint32_t threads, WorkloadSettings* o
       phase == Phase::kRun && out->operation_count == 0 && out->max_execution_s == 0,
       "property operationcount: not given, and maxexecutiontime neither; set one of them, as in -p "
       "operationcount=1000000");
+  // Of a run that only time ends, neither the requests nor their cost may depend on that time.
+  out->insert_room_operations = out->operation_count > 0 ? out->operation_count : out->row_count;
+  in.integer("insertroom.operations", 0, kMostKeys, &out->insert_room_operations);
   in.integer("threadcount", 1, 1024, &out->threads);
   if (threads > 0) out->threads = threads;
   in.real("target", 0, 1e12, &out->target_per_s);
@@ -144,6 +147,12 @@ void read_operations(Reader& in, Phase phase, WorkloadSettings* out) {
       {"uniform", "zipfian", "truezipfian", "latest", "hotspot", "exponential", "sequential"}, 0);
   out->distribution = static_cast<RequestDistribution>(distribution);
   in.real("truezipfian.theta", 0.01, 10, &out->zipfian_theta);
+  const bool has_ycsbs_exponent = out->distribution == RequestDistribution::kZipfian ||
+                                  out->distribution == RequestDistribution::kLatest;
+  in.fail_if(has_ycsbs_exponent && out->zipfian_theta != YcsbZipfian::kTheta,
+             "property truezipfian.theta=" + in.properties().text("truezipfian.theta", "") +
+                 ": zipfian and latest are YCSB's, whose exponent is 0.99; set "
+                 "requestdistribution=truezipfian for another");
   in.real("hotspotdatafraction", 0, 1, &out->hotspot_data_fraction);
   in.real("hotspotopnfraction", 0, 1, &out->hotspot_operation_fraction);
   in.real("exponential.percentile", 0.001, 99.999999, &out->exponential_percentile);

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "loader/properties.h"
@@ -39,8 +40,9 @@ struct WorkloadSettings {
   uint64_t row_count = 0;
   uint64_t insert_start = 0;
   uint64_t insert_count = 0;
-  uint64_t operation_count = 0;  // 0: until max_execution_s
-  double max_execution_s = 0;    // 0: no limit
+  uint64_t operation_count = 0;         // 0: until max_execution_s
+  double max_execution_s = 0;           // 0: no limit
+  uint64_t insert_room_operations = 0;  // zipfian requests leave room for their inserts
   uint32_t threads = 1;
   double target_per_s = 0;  // all threads together; 0: as fast as it goes
   bool spin_sleep = false;
@@ -95,5 +97,11 @@ const std::vector<PropertyRule>& workload_rules();
 // Keys of YCSB's client that are accepted so that its files can be used as they are, and change
 // nothing here.
 const std::vector<PropertyRule>& inert_rules();
+// Keys with which other programs name the place of a database that is built in here; --path does.
+const std::vector<PropertyRule>& place_rules();
+// What to write in place of names that other programs or people use, for the message.
+const std::vector<PropertyRule>& translated_rules();
+// Whether a key is of a binding of YCSB or of its ports for a database that is not built in.
+bool is_foreign(std::string_view key);
 
 }  // namespace opjoule

@@ -82,7 +82,8 @@ def settings_of(document: Mapping[str, Any]) -> Settings:
     rate = study.get("rate")
     of_warm_up = {"target": f"{100 * rate:g} % of the warm-up's"} if isinstance(rate, float) else {}
     for key, value in ((summary.get("workload") or {}) | of_warm_up).items():
-        if group := _WORKLOAD_GROUPS.get(key, "workload"):
+        timed = key == "operationcount" and study.get("run_s")  # its length ends such a run
+        if not timed and (group := _WORKLOAD_GROUPS.get(key, "workload")):
             settings[group][key] = value
     for key, value in (summary.get("settings") or {}).items():
         settings["durability" if key == "durability" else "engine"][key] = value

@@ -15,7 +15,8 @@ from opjoule.record.phases import Role
 from opjoule.record.result import stand_in_words
 from opjoule.record.run import Generator, Run
 from opjoule.studies.definition import SYSTEM, in_words
-from opjoule.studies.ycsb.properties import MIX_BLOCK
+from opjoule.studies.ycsb.properties import MIX_BLOCK, ignored_words
+from opjoule.units import counted
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,8 @@ def _workload(run: Run) -> str:
         words += [f"operations for {seconds:g} s"]
     elif operations:
         words += [f"{int(operations):,} operations"]
-    words += [f"{options.threads} thread{'s' if options.threads != 1 else ''}"] if options.threads else []
+    threads = int(effective.get("threadcount") or options.threads or 0)
+    words += [counted(threads, "thread")] if threads else []
     words += [f"in mix blocks of {effective[MIX_BLOCK]} s"] if run.summary.mix_blocks else []
     if (made_by := run.found.generator) and made_by.runs_on == "host":
         words += [f"operations made by {made_by.name.upper()} {made_by.version}"]
@@ -91,7 +93,8 @@ def _size(effective: Mapping[str, str]) -> str:
 def _notes(run: Run) -> list[str]:
     summary = run.summary
     server = summary.settings.get("mongodb.server", "mongod")
-    return [] if server.startswith("mongod") else [stand_in_words(f"another server ({server})", "MongoDB")]
+    notes = [] if server.startswith("mongod") else [stand_in_words(f"another server ({server})", "MongoDB")]
+    return [*notes, ignored_words(summary.ignored)] if summary.ignored else notes
 
 
 def _apart(run: Run) -> str:

@@ -158,6 +158,8 @@ class LoaderSummary(Struct, frozen=True):
     """Number of mix blocks of changing mix in the run; None if the mix was constant."""
     workload: dict[str, str] = {}
     """The properties that were in effect."""
+    ignored: tuple[str, ...] = ()
+    """The given properties that have no effect on this database."""
 
 
 class PlannedStudy(Struct, frozen=True):

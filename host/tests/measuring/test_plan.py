@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,12 +13,9 @@ from opjoule.cli.measure.options import MEASURE, YcsbOptions
 from opjoule.cli.measure.planning import make_plan, plan_again
 from opjoule.errors import BadInput, NewerSchema
 from opjoule.measuring.plan import RUN_S
-from opjoule.studies.ycsb.properties import find_workload, parse_properties, workload_properties
+from opjoule.studies.ycsb.properties import file_properties, find_workload, parse_properties
 
 ROOT = Path(__file__).resolve().parents[3]
-
-
-CORE = ROOT / "ycsb-workloads" / "workloada.properties"
 
 
 def plan_of(*argv: str):
@@ -46,6 +44,25 @@ def plan_of(*argv: str):
         (["--rate", "50%", "--generator", "ycsb"], "--generator ycsb makes no warm-up"),
         (["--rate", "full", "-p", "target=5"], "the property target sets a rate already"),
         (["--generator", "ycsb", "-p", "mixblock.length_s=1"], "mixblock.length_s"),
+        (
+            ["--records", "10", "-p", "recordcount=5"],
+            "--records sets recordcount=10, and -p sets recordcount=5",
+        ),
+        (
+            ["--threads", "2", "-p", "threadcount=4"],
+            "--threads sets threadcount=2, and -p sets threadcount=4",
+        ),
+        (["--seed", "2", "-p", "seed=4"], "--seed sets seed=2, and -p sets seed=4"),
+        (
+            ["--value-size", "9", "-p", "fieldcount=2"],
+            "--value-size sets fieldcount=1, and -p sets fieldcount=2",
+        ),
+        (["--seconds", "9", "-p", "operationcount=2"], "--seconds 9 and -p operationcount both set when"),
+        (["--seconds", "9", "-p", "maxexecutiontime=2"], "--seconds sets maxexecutiontime=9, and -p sets"),
+        (["-p", "operationcount=0"], "operationcount=0: nothing ends the run"),
+        (["-p", "threadcount=0"], "threadcount=0: a run has 1 to 1024 threads"),
+        (["-p", "recordcount=9 # nine"], "a comment needs a line of its own"),
+        (["-p", "valuetext=nothing.txt"], "property valuetext=nothing.txt: no such file here or in"),
     ],
 )
 def test_a_wrong_name_or_value_is_one_line_that_names_it(argv, says):
@@ -138,25 +155,139 @@ def test_every_core_workload_is_found_by_its_letter():
         assert find_workload(letter, ROOT / "ycsb-workloads").name == f"workload{letter}.properties"
 
 
-def test_a_property_setting_wins_over_the_named_option():
-    chosen = workload_properties(
-        ["fieldlength=7"], CORE, distribution="latest", records=10, operations=20, value_size=1000
+def workload_file(folder: Path, *lines: str, name: str = "workloadg.properties") -> list[str]:
+    path = folder / name
+    path.write_text("\n".join(("readproportion=1", "updateproportion=0", *lines)))
+    return ["--workload", str(path)]
+
+
+@pytest.mark.parametrize("name", ["workloadg.properties", "workloadc.properties", "workloada", "mine"])
+def test_a_file_s_own_counts_hold_whatever_its_name(tmp_path, name):
+    study = plan_of(*workload_file(tmp_path, "recordcount=256000", "operationcount=300000", name=name)).study
+    assert (study.effective["recordcount"], study.effective["operationcount"]) == ("256000", "300000")
+    assert study.run_s is None
+
+
+def test_only_what_nothing_states_has_a_default():
+    study = plan_of().study
+    assert study.properties == {"recordcount": "20000", "operationcount": "0"}
+    assert (study.run_s, study.threads, study.seed) == (RUN_S, 1, 1)
+
+
+@pytest.mark.parametrize("options", [[], ["-p"]])
+def test_a_property_holds_from_the_file_as_from_the_command_line(tmp_path, options):
+    lines = ["threadcount=4", "seed=9", "maxexecutiontime=60", "target=700"]
+    given = [word for line in lines for word in ("-p", line)]
+    argv = [*workload_file(tmp_path), *given] if options else workload_file(tmp_path, *lines)
+    study = plan_of(*argv).study
+    assert (study.threads, study.seed, study.run_s, study.rate) == (4, 9, 60, None)
+    line = run_command(study, tmp_path)
+    assert line[line.index("--threads") + 1] == "4"
+    assert "maxexecutiontime=60" in line and "operationcount=0" in line
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "found"),
+    [
+        ("--records", "7", lambda study: study.effective["recordcount"]),
+        ("--operations", "7", lambda study: study.effective["operationcount"]),
+        ("--threads", "7", lambda study: str(study.threads)),
+        ("--seed", "7", lambda study: str(study.seed)),
+        ("--seconds", "7", lambda study: str(study.run_s)),
+        ("--rate", "7", lambda study: study.effective["target"]),
+        ("--value-size", "7", lambda study: study.effective["fieldlength"]),
+        ("--distribution", "latest", lambda study: study.effective["requestdistribution"]),
+    ],
+)
+def test_an_option_wins_over_the_file(tmp_path, option, value, found):
+    lines = ["recordcount=5", "operationcount=5", "threadcount=5", "seed=5", "maxexecutiontime=5", "target=5"]
+    lines += ["fieldlength=5", "fieldlengthdistribution=uniform", "requestdistribution=uniform"]
+    study = plan_of(*workload_file(tmp_path, *lines), option, value).study
+    assert found(study) == value
+    assert study.effective["fieldlengthdistribution"] == (
+        "constant" if option == "--value-size" else "uniform"
     )
-    assert chosen == {
-        "recordcount": "10",
-        "operationcount": "20",
-        "requestdistribution": "latest",
-        "fieldcount": "1",
-        "fieldlength": "7",
-    }
 
 
-def test_a_core_workload_s_example_counts_are_replaced_and_another_file_s_are_kept():
-    assert plan_of().study.properties["recordcount"] == "20000"
-    study = ROOT / "ycsb-workloads" / "s1" / "read.properties"
-    counts = dict(line.split("=", 1) for line in study.read_text().splitlines() if "count=" in line)
-    assert plan_of("--workload", "s1/read").study.properties["recordcount"] == counts["recordcount"]
-    assert plan_of("--workload", str(study), "--records", "5").study.properties["recordcount"] == "5"
+def test_a_rate_as_fast_as_it_goes_wins_over_the_target_of_a_file(tmp_path):
+    study = plan_of(*workload_file(tmp_path, "target=5"), "--rate", "full").study
+    assert (study.rate, study.effective["target"]) == (None, "0")
+
+
+def test_both_limits_of_a_file_hold_for_a_run_and_neither_for_its_load(tmp_path):
+    argv = workload_file(
+        tmp_path, "recordcount=50", "insertcount=20", "operationcount=90", "maxexecutiontime=60"
+    )
+    study = plan_of(*argv, "--reset", "load").study
+    assert (
+        study.words()["run"] == "90 operations, or as many as fit into 60 s, at 50 % of the rate that the "
+        "warm-up reached, 1 thread"
+    )
+    assert study.words()["load"] == "20 records into LevelDB"
+    with study.repeat(BoardOfPaths(tmp_path), 1, tmp_path) as steps:
+        load = next(step for step in steps if step.name == "load").runs
+    assert "maxexecutiontime=0" in load.command and load.operations == 20
+    assert not any("maxexecutiontime" in word for word in run_command(study, tmp_path))
+
+
+def test_the_plan_shows_what_holds_and_where_it_comes_from(tmp_path):
+    argv = workload_file(tmp_path, "recordcount=50", "operationcount=90", "seed=3")
+    study = plan_of(*argv, "-p", "fieldcount=2", "--operations", "8").study
+    assert [text for name, text in study.settings() if name in ("settings", "")] == [
+        "fieldcount=2 (-p)",
+        "operationcount=8 (--operations)",
+        "readproportion=1 updateproportion=0 recordcount=50 seed=3 (workloadg.properties)",
+        "threadcount=1 (default)",
+    ]
+
+
+def test_a_file_is_read_as_java_reads_it(tmp_path):
+    text = "\ufeff# caf\u00e9\r\nrecordcount\t:  12\\\r\n   34\r\n! no=1\r\n\\u006fperationcount 77\r\na\\=b=c=d \r\n"
+    for encoding in ("utf-8", "iso-8859-1"):
+        path = tmp_path / encoding
+        path.write_bytes(text.lstrip("\ufeff" if encoding != "utf-8" else "").encode(encoding))
+        assert file_properties(path) == {"recordcount": "1234", "operationcount": "77", "a=b": "c=d"}
+
+
+def test_the_warm_up_and_the_harness_request_the_keys_of_the_run(tmp_path):
+    """With inserts, zipfian requests depend on the number of operations (docs/reference/loader.md)."""
+    counted, timed = (
+        plan_of("--workload", "e", "--rate", "50%", *argv).study
+        for argv in (["--operations", "9"], ["--seconds", "600"])
+    )
+    for study, room in ((counted, "9"), (timed, "20000")):
+        board = BoardOfPaths(tmp_path)
+        with study.repeats(board, tmp_path) as steps:
+            warm_up = next(step for step in steps if step.name == "warm-up").runs.command
+        harness = next(iter(study.controls(board))).runs.command
+        for command in (warm_up, harness):
+            assert f"insertroom.operations={room}" in command
+    assert "operationcount=0" in run_command(timed, tmp_path)
+    assert not any("insertroom" in word for word in run_command(timed, tmp_path))
+
+
+def test_files_that_properties_name_are_copied_to_the_board(tmp_path):
+    (tmp_path / "hist.txt").write_text("BlockSize\t10\n0\t1\n")
+    (tmp_path / "book.txt").write_text("Call me Ishmael.")
+    argv = workload_file(
+        tmp_path, "fieldlengthdistribution=histogram", "valuetext=book.txt", "insertproportion=1"
+    )
+    study = plan_of(*argv, "--reset", "copy").study
+    line = run_command(replace(study, reset="load"), tmp_path)
+    assert "fieldlengthhistogram=/files/hist.txt" in line and "valuetext=/files/book.txt" in line
+    assert f"valuetext={tmp_path / 'book.txt'}" in study.check_command("loader", str, "/nowhere")
+    before = study.kept_name("loader")
+    (tmp_path / "book.txt").write_text("It was the best of times.")
+    assert study.kept_name("loader") != before
+
+
+def test_a_plan_whose_files_were_changed_is_refused(tmp_path):
+    (tmp_path / "book.txt").write_text("Call me Ishmael.")
+    path = saved(tmp_path, "-p", f"valuetext={tmp_path / 'book.txt'}")
+    assert plan_again(path, {}).study.properties["valuetext"] == str(tmp_path / "book.txt")
+    (tmp_path / "book.txt").write_text("It was the best of times.")
+    with pytest.raises(BadInput, match="the plan's files were changed"):
+        plan_again(path, {})
 
 
 def test_a_setting_keeps_equals_signs_in_its_value():

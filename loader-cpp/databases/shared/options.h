@@ -20,8 +20,8 @@ PropertyRule durability_rule();
 
 class Options {
  public:
-  // An unknown key with the engine's prefix is already an error (kBadInput, with the nearest known
-  // key). `engine` is the prefix without its dot.
+  // An unknown key with the engine's prefix is already an error (kBadInput, with the key that it
+  // misspells). `engine` is the prefix without its dot.
   Options(std::string_view engine, const Properties& properties,
           const std::vector<PropertyRule>& rules);
 

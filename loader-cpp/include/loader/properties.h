@@ -23,11 +23,13 @@ struct PropertyRule {
 
 class Properties {
  public:
-  // java.util.Properties' syntax as YCSB's files use it: '#' and '!' comments, key=value or key:
-  // value, a '\' at the end continues the line, \t, \n, \r, \f and \uXXXX (given in UTF-8).
-  // kBadInput with file and line for anything else, and for a file of more than 1 MiB.
+  // java.util.Properties' syntax as YCSB's files use it: '#' and '!' comments, key=value, key:
+  // value or key value, a '\' at the end continues the line, \t, \n, \r, \f and \uXXXX (given in
+  // UTF-8). A byte order mark is skipped; what is no UTF-8 is read as ISO 8859-1. kBadInput with
+  // file and line for anything else, and for a file of more than 1 MiB.
   Status load_file(const std::string& path);
-  // "key=value" as given by -p; later settings win.
+  // "key=value" as given by -p; later settings win. A few other names that ports of YCSB have for a
+  // property are taken for it.
   Status set(std::string_view assignment);
   void set(std::string_view key, std::string_view value);
 
@@ -41,8 +43,10 @@ class Properties {
   Status choice(std::string_view key, const std::vector<std::string>& allowed,
                 std::string* out) const;
 
-  // kBadInput for the first key that no rule names, with the nearest known key.
-  Status check_known(const std::vector<PropertyRule>& rules) const;
+  // kBadInput for the first key that no rule names, with what `translations` say of it, or else the
+  // key of which it is a misspelling.
+  Status check_known(const std::vector<PropertyRule>& rules,
+                     const std::vector<PropertyRule>& translations = {}) const;
   [[nodiscard]] const std::map<std::string, std::string, std::less<>>& all() const {
     return values_;
   }

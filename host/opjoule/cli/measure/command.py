@@ -58,7 +58,7 @@ from opjoule.report.terminal import print_summary
 from opjoule.scripts import CALIBRATIONS, ROOT, RUNS, script_name
 from opjoule.simulation.truth_line import known_figures
 from opjoule.studies.command.study import CommandStudy
-from opjoule.studies.ycsb.properties import check_space, parse_properties
+from opjoule.studies.ycsb.properties import check_space, ignored_words, parse_properties
 from opjoule.studies.ycsb.study import YcsbStudy
 
 _LIMIT_S: Final = 60
@@ -163,12 +163,14 @@ def check_simulated(plan: Plan, options: MeasuringOptions) -> None:
 
 def _check_ycsb(study: YcsbStudy, asked: set[tuple[str, ...]]) -> None:
     """Has this computer's loader check the workload, if it is built."""
-    command = study.check_command(str(LOADER), str(study.workload), "/nowhere")
+    command = study.check_command(str(LOADER), str, "/nowhere")
     if command not in asked and study.database.name in built_in():
         ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_LIMIT_S)
         if ended.returncode != 0:
             said = [line for line in ended.stderr.splitlines() if line.strip()] or ["it said nothing"]
             raise BadInput(f"{said[-1].removeprefix('loader: ')} (workload {study.workload.name})")
+        if ignored := json.loads(ended.stdout or "{}").get("ignored"):
+            print(f"{script_name()}: note: {ignored_words(ignored)}", file=sys.stderr)
         asked.add(command)
 
 

@@ -224,9 +224,18 @@ class WorkloadOptions(Options):
 
     workload: str = option(str, "NAME", "a to f, a name in ycsb-workloads/, or a file (default: a)", "a")
     distribution: str | None = option(str, "NAME", "zipfian, latest, uniform, ... (default: the workload's)")
-    records: int | None = option(positive, "N", "number of records to load first (default: 20000)")
-    operations: int | None = option(positive, "N", "number of operations, instead of a time (--seconds)")
-    seconds: int | None = option(positive, "S", "run as many operations as fit into S seconds (default: 20)")
+    records: int | None = option(
+        positive, "N", "number of records to load first (default: the workload's recordcount, or 20000)"
+    )
+    operations: int | None = option(
+        positive, "N", "number of operations, instead of a time (default: the workload's operationcount)"
+    )
+    seconds: int | None = option(
+        positive,
+        "S",
+        "run as many operations as fit into S seconds (default, if the workload has no operationcount: its "
+        "maxexecutiontime, or 20)",
+    )
     value_size: int | None = option(
         positive, "BYTES", "one field of this size (default: the workload's fields)"
     )
@@ -235,7 +244,9 @@ class WorkloadOptions(Options):
         "0.02 s); over the whole run it equals the workload's mix. This separates what operations draw while they are "
         "carried out, even with a slow meter; use --seconds 60 or more"
     )
-    threads: int = option(thread_count, "N", "client threads (default: 1)", 1)
+    threads: int | None = option(
+        thread_count, "N", "client threads (default: the workload's threadcount, or 1)"
+    )
     generator: str = option(
         str,
         "NAME",
@@ -256,10 +267,13 @@ class WorkloadOptions(Options):
         str,
         "RATE",
         "operations per second of the runs: full, as fast as the engine goes; P%%, a part of the rate that a warm-up "
-        "of 10 s reaches; or a number (default: 50%%, at which most engines and media keep up)",
+        "of 10 s reaches; or a number (default: the workload's target, or 50%%, at which most engines and media keep "
+        "up)",
     )
     no_harness: bool = flag("do not measure the loader's own cost")
-    properties: tuple[str, ...] = repeated(str, "KEY=VALUE", "any YCSB or engine property", **{NAME: "-p"})
+    properties: tuple[str, ...] = repeated(
+        str, "KEY=VALUE", "any YCSB or engine property; it replaces the workload's", **{NAME: "-p"}
+    )
 
 
 class DatabaseOption(Options):
@@ -279,8 +293,8 @@ class YcsbOptions(PlanningOptions, WorkloadOptions, DatabaseOption):
     seed: int | None = option(
         seed,
         "N",
-        "seed of keys, values and order (default: 1), and of the simulated rig (default: another rig for each "
-        "measurement)",
+        "seed of keys, values and order (default: the workload's seed, or 1), and of the simulated rig (default: "
+        "another rig for each measurement)",
     )
 
     @property

@@ -13,6 +13,7 @@ from rich.table import Table
 from opjoule.campaign.axes import several
 from opjoule.campaign.campaign import in_condition
 from opjoule.campaign.equal_rate import KEPT_UP
+from opjoule.cli.argument_types import THREADS_MAX
 from opjoule.cli.measure.options import JobOptions, PlanningOptions, ProgramOptions, RigOptions, YcsbOptions
 from opjoule.commissioning.certificate import commissioning_note
 from opjoule.databases.registry import find_database
@@ -38,18 +39,21 @@ from opjoule.studies.command.study import CommandStudy, JobStudy
 from opjoule.studies.folder import find_study
 from opjoule.studies.interface import Study
 from opjoule.studies.ycsb.properties import (
+    DEFAULT_OPERATIONS,
+    DEFAULT_RECORDS,
     EQUAL,
-    FASTEST_PER_S,
     GO_ON,
     INSERT,
     LOAD,
+    OPTIONS,
     YcsbCore,
+    command_line_properties,
     file_properties,
     find_workload,
     kinds,
-    own_counts,
+    named_files,
     parse_properties,
-    workload_properties,
+    whole_number,
 )
 from opjoule.studies.ycsb.study import HARNESS_S, WARM_UP, WARM_UP_S, YcsbStudy
 from opjoule.units import counted
@@ -159,53 +163,102 @@ _STUDIES: Mapping[str, Callable[[Mapping[str, Any]], Study]] = {
 
 
 def _ycsb(options: YcsbOptions) -> YcsbStudy:
-    if options.seconds and (options.generator == "ycsb" or options.operations):
-        other = "--generator" if options.generator == "ycsb" else "--operations"
-        raise BadInput(f"--seconds {options.seconds} and {other} both set when a run ends: give one of them")
     workload = find_workload(options.workload, ROOT / "ycsb-workloads")
-    run_s = _run_s(options, workload)
-    rate, target = _rate(options, workload)
-    properties = workload_properties(
-        [*options.properties, *target],
-        workload,
-        distribution=options.distribution,
-        records=options.records,
-        operations=run_s * FASTEST_PER_S if run_s else options.operations,
-        value_size=options.value_size,
-    )
-    made = kinds({**file_properties(workload), **properties})
+    in_file, settings = file_properties(workload), parse_properties(options.properties)
+    rate, target = _rate(options, in_file, settings)
+    named = _named(options) | target
+    properties = command_line_properties(settings, named)
+    origins = dict.fromkeys(settings, "-p") | {key: OPTIONS[key] for key in named}
+    stated = {**in_file, **properties}
+    run_s, operations = _end_of_run(options, settings, stated)
+    whole = {
+        "recordcount": whole_number(stated, "recordcount", DEFAULT_RECORDS),
+        "operationcount": operations,
+    }
+    files = named_files(stated, workload)
+    own = ("threadcount", "seed", *(("maxexecutiontime",) if run_s else ()))
+    made = kinds(stated)
     return YcsbStudy(
         database=find_database(options.db),
         workload=workload,
-        properties=properties,
-        threads=options.threads,
-        seed=SEED if options.seed is None else options.seed,
+        properties={key: value for key, value in properties.items() if key not in own}
+        | {key: str(value) for key, value in whole.items()}
+        | files,
+        threads=_threads(stated),
+        seed=whole_number(stated, "seed", SEED),
         harness=not options.no_harness,
         run_s=run_s,
         design=options.design,
         reset=options.reset or (LOAD if INSERT in made or options.generator != "loader" else GO_ON),
         rate=rate,
         generator=YcsbCore(ROOT / "build" / "ycsb") if options.generator == "ycsb" else None,
+        origins=origins,
     )
 
 
-def _rate(options: YcsbOptions, workload: Path) -> tuple[float | str | None, list[str]]:
+def _named(options: YcsbOptions) -> dict[str, str]:
+    """The properties that named options set."""
+    size = options.value_size
+    values = {
+        "recordcount": options.records,
+        "operationcount": options.operations,
+        "maxexecutiontime": options.seconds,
+        "requestdistribution": options.distribution,
+        "threadcount": options.threads,
+        "seed": options.seed,
+        **({"fieldcount": 1, "fieldlength": size, "fieldlengthdistribution": "constant"} if size else {}),
+    }
+    return {key: str(value) for key, value in values.items() if value is not None}
+
+
+def _threads(stated: Mapping[str, str]) -> int:
+    threads = whole_number(stated, "threadcount", 1)
+    if not 1 <= threads <= THREADS_MAX:
+        raise BadInput(f"threadcount={threads}: a run has 1 to {THREADS_MAX} threads")
+    return threads
+
+
+def _end_of_run(
+    options: YcsbOptions, settings: Mapping[str, str], stated: Mapping[str, str]
+) -> tuple[int | None, int]:
+    """What ends a run: its length [s] or None, and its number of operations; 0 if only the length ends it.
+
+    Raises: BadInput: nothing ends it, or two options that exclude each other.
+    """
+    if options.seconds:
+        others = {"--generator": options.generator == "ycsb", "--operations": options.operations}
+        others["-p operationcount"] = "operationcount" in settings
+        for other in (name for name, given in others.items() if given):
+            raise BadInput(
+                f"--seconds {options.seconds} and {other} both set when a run ends: give one of them"
+            )
+        return int(options.seconds), 0
+    operations, run_s = (whole_number(stated, key, 0) for key in ("operationcount", "maxexecutiontime"))
+    if operations or options.generator == "ycsb":
+        return None, operations or DEFAULT_OPERATIONS
+    if not run_s and "operationcount" in stated:
+        raise BadInput("operationcount=0: nothing ends the run; give --operations or --seconds")
+    return run_s or RUN_S, 0
+
+
+def _rate(
+    options: YcsbOptions, in_file: Mapping[str, str], settings: Mapping[str, str]
+) -> tuple[float | str | None, dict[str, str]]:
     """The runs' rate as a part of the warm-up's, or None, and the property that sets a number of operations a second.
 
-    Raises: BadInput: a malformed rate, or one that the property target contradicts.
+    Raises: BadInput: a malformed rate, or one that a setting of -p contradicts.
     """
-    stated = "target" in {**file_properties(workload), **parse_properties(options.properties)}
-    unranged = stated or options.generator != "loader"
+    unranged = "target" in {**in_file, **settings} or options.generator != "loader"
     if options.rate is None:
-        return (None if unranged else KEPT_UP), []
+        return (None if unranged else KEPT_UP), {}
     if options.rate == EQUAL:
-        return (None if unranged else EQUAL), []
-    if stated:
+        return (None if unranged else EQUAL), {}
+    if "target" in settings:
         raise BadInput(
             f"--rate {options.rate}: the property target sets a rate already; leave one of them out"
         )
     if options.rate == "full":
-        return None, []
+        return None, {"target": "0"} if "target" in in_file else {}
     number, percent, rest = options.rate.partition("%")
     try:
         value = float(number)
@@ -216,20 +269,12 @@ def _rate(options: YcsbOptions, workload: Path) -> tuple[float | str | None, lis
             f"--rate {options.rate}: give full, a part such as 50%, or operations per second such as 2000"
         )
     if not percent:
-        return None, [f"target={number}"]
+        return None, {"target": number}
     if options.generator != "loader":
         raise BadInput(
             f"--rate {options.rate}: --generator ycsb makes no warm-up; give operations per second"
         )
-    return value / 100.0, []
-
-
-def _run_s(options: YcsbOptions, workload: Path) -> int | None:
-    """Length of a run [s]; None if a number of operations ends it."""
-    counted = {**own_counts(workload), **parse_properties(options.properties)}.keys() & {"operationcount"}
-    if options.seconds or options.operations or options.generator == "ycsb" or counted:
-        return int(options.seconds) if options.seconds else None
-    return RUN_S
+    return value / 100.0, {}
 
 
 def clock_evidence(plan: Plan, rig: Rig | None, sync: str | None) -> str:

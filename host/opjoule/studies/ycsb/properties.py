@@ -14,19 +14,44 @@ VERSION = "0.17.0"
 """Version of site.ycsb:core, pinned in host/requirements/ycsb/pom.xml."""
 MIX_BLOCK: Final = "mixblock.length_s"
 """The loader's property for the time [s] after which the mix of a run changes at random."""
+INSERT_ROOM: Final = "insertroom.operations"
+"""The loader's property for the operations for whose inserts zipfian requests leave room."""
 NOT_YCSBS = frozenset(
-    ("removeproportion", "truezipfian.theta", "valuecharacters", "valuecompressratio", "valuetext", MIX_BLOCK)
+    (
+        "removeproportion",
+        "truezipfian.theta",
+        "valuecharacters",
+        "valuecompressratio",
+        "valuetext",
+        MIX_BLOCK,
+        INSERT_ROOM,
+    )
 )
 """Properties of a workload that the loader's own generator supports but YCSB does not."""
 _OPERATION = re.compile(r"(READ|UPDATE|INSERT|SCAN) ")
 _PROBLEM = re.compile(r"(?:Exception|Error): (.*)")
 _TRIAL_S = 120
+_BLANKS = " \t\f"
+_CONTINUED = re.compile(r"(?<!\\)(\\\\)*\\$")
+_PAIR = re.compile(r"((?:\\.|[^\\=: \t\f])*\\?)[ \t\f]*[=:]?[ \t\f]*(.*)", re.DOTALL)
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
+_OTHER_NAMES = {
+    "deleteproportion": "removeproportion",
+    "field_len_dist": "fieldlengthdistribution",
+    **dict.fromkeys(
+        (
+            *("zipfianconstant", "zipfian_constant", "zipfian.constant", "zipfian_const", "zipfian.theta"),
+            *("zipfian_theta", "zipfianexponent", "zipfian.exponent"),
+        ),
+        "truezipfian.theta",
+    ),
+}
+"""Names of ports of YCSB -> the property; those of loader-cpp/properties.cc."""
+_LETTERS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _DEFAULTS = {"recordcount": "0", "fieldcount": "10", "fieldlength": "100"}
 """Defaults of YCSB's CoreWorkload."""
 DEFAULT_RECORDS = 20_000
 DEFAULT_OPERATIONS = 100_000
-FASTEST_PER_S = 1_000_000
-"""Operations per second that no engine exceeds; --seconds computes the operation count from it."""
 DISTRIBUTIONS = ("zipfian", "latest", "uniform", "truezipfian", "hotspot", "exponential", "sequential")
 EQUAL: Final = "equal"
 """Rate of all conditions of a campaign: half of what the slowest of them reaches."""
@@ -42,7 +67,7 @@ OF_THE_RUN_ALONE: Final = frozenset(
         *(f"{kind}proportion" for kind in ("read", "update", "insert", "scan", "readmodifywrite", "remove")),
         *("maxscanlength", "minscanlength", "scanlengthdistribution", "mixblock.length_s"),
         *("hotspotdatafraction", "hotspotopnfraction", "exponential.percentile", "exponential.frac"),
-        "truezipfian.theta",
+        *("truezipfian.theta", INSERT_ROOM),
     }
 )
 """Properties that do not affect a load. All others do."""
@@ -62,7 +87,8 @@ class YcsbCore:
 
     def command(self, phase: str, workload: Path, properties: Mapping[str, str]) -> list[str]:
         """The command that prints the operations of `phase`, load or run."""
-        settings = {**properties, "workload": "site.ycsb.workloads.CoreWorkload", "basicdb.verbose": "true"}
+        settings = {**file_properties(workload), **properties}  # under YCSB's names
+        settings |= {"workload": "site.ycsb.workloads.CoreWorkload", "basicdb.verbose": "true"}
         return [
             *("java", "-cp", str(self.jars / "*"), "site.ycsb.Client", "-load" if phase == "load" else "-t"),
             *("-db", "site.ycsb.BasicDB", "-P", str(workload)),
@@ -96,7 +122,7 @@ class YcsbCore:
 
 def check_settings(properties: Mapping[str, str], threads: int) -> None:
     """Refuses settings that the real YCSB would silently ignore. Raises: BadInput: the first of them."""
-    if max(threads, _count(properties.get("threadcount", "1"))) > 1:
+    if threads > 1:
         raise BadInput(
             "--generator ycsb makes one stream of operations, whose order several threads would change: "
             "use --threads 1, or leave --generator out"
@@ -109,23 +135,47 @@ def check_settings(properties: Mapping[str, str], threads: int) -> None:
 
 
 def expected_operations(phase: str, properties: Mapping[str, str]) -> int:
-    """Least number of operations that YCSB makes in a phase; 0 if a time limit or a part of the records ends it."""
-    if _count(properties.get("maxexecutiontime", "0")) > 0:
-        return 0
-    if phase == "run":
-        return _count(properties.get("operationcount", "0"))
-    return _count(properties.get("insertcount", properties.get("recordcount", "0")))
+    """Least number of operations that YCSB makes in a phase; 0 for a run that a time limit may end."""
+    if phase == "load":
+        return inserts_of_load(properties)
+    return 0 if whole_number(properties, "maxexecutiontime") else whole_number(properties, "operationcount")
+
+
+def inserts_of_load(properties: Mapping[str, str]) -> int:
+    """Number of records that a load inserts: all, or those of a part of the key space."""
+    rest = max(whole_number(properties, "recordcount") - whole_number(properties, "insertstart"), 0)
+    return whole_number(properties, "insertcount", rest)
+
+
+def file_text(workload: Path) -> str:
+    """The text of a workload file without a byte order mark: UTF-8, or ISO 8859-1 (as in Java) if it is no UTF-8."""
+    contents = workload.read_bytes()
+    try:
+        return contents.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return contents.decode("iso-8859-1")
 
 
 def file_properties(workload: Path) -> dict[str, str]:
-    """The properties of a workload file; only the loader checks the file."""
-    lines = (line.strip() for line in workload.read_text(encoding="utf-8", errors="replace").splitlines())
-    parts = (re.split(r"\s*[=:]\s*", line, maxsplit=1) for line in lines if line and line[0] not in "#!")
-    return {part[0]: part[1] for part in parts if len(part) == 2}
+    """The properties of a workload file, read as java.util.Properties does; only the loader checks the file."""
+    found: dict[str, str] = {}
+    lines = iter(re.split(r"\r\n|\r|\n", file_text(workload)))
+    for line in lines:
+        logical = line.lstrip(_BLANKS)
+        if not logical or logical[0] in "#!":
+            continue
+        while _CONTINUED.search(logical):
+            logical = logical[:-1] + next(lines, "").lstrip(_BLANKS)
+        key, value = _PAIR.fullmatch(logical).groups()  # type: ignore[union-attr]  # matches any text
+        name = _unescaped(key)
+        found[_OTHER_NAMES.get(name, name)] = _unescaped(value.rstrip(_BLANKS))
+    return found
 
 
-def _count(text: str) -> int:
-    return int(text) if text.isdigit() else 0
+def _unescaped(text: str) -> str:
+    return _ESCAPE.sub(
+        lambda match: chr(int(match[1], 16)) if match[1] else _LETTERS.get(match[2], match[2]), text
+    )
 
 
 def find_workload(name: str, folder: Path) -> Path:
@@ -156,14 +206,13 @@ def parse_properties(settings: Sequence[str]) -> dict[str, str]:
         key, equals, value = setting.partition("=")
         if not equals or not key.strip():
             raise BadInput(f"-p {setting!r} is not KEY=VALUE; for example -p readproportion=0.9")
-        parsed[key.strip()] = value.strip()
+        parsed[_OTHER_NAMES.get(key.strip(), key.strip())] = value.strip()
     return parsed
 
 
-def own_counts(workload: Path) -> dict[str, str]:
-    """Properties of a workload file whose counts are to be used; empty for YCSB's core workloads (counts of 1,000)."""
-    core = workload.stem.startswith("workload") and len(workload.stem) == len("workloada")
-    return {} if core else file_properties(workload)
+def ignored_words(keys: Sequence[str]) -> str:
+    """Words for the properties that the loader has accepted without effect."""
+    return f"properties of other databases, or of a database's place, have no effect here: {', '.join(keys)}"
 
 
 INSERT = "insert"
@@ -179,34 +228,70 @@ def kinds(properties: Mapping[str, str]) -> list[str]:
     ]
 
 
-def workload_properties(
-    settings: Sequence[str],
-    workload: Path,
-    *,
-    distribution: str | None,
-    records: int | None,
-    operations: int | None,
-    value_size: int | None,
-) -> dict[str, str]:
-    """The properties that the command line adds to the workload file; -p takes precedence over named options.
+OPTIONS: Final[Mapping[str, str]] = {
+    "recordcount": "--records",
+    "operationcount": "--operations",
+    "maxexecutiontime": "--seconds",
+    "requestdistribution": "--distribution",
+    "fieldcount": "--value-size",
+    "fieldlength": "--value-size",
+    "fieldlengthdistribution": "--value-size",
+    "threadcount": "--threads",
+    "seed": "--seed",
+    "target": "--rate",
+}
+"""Property -> the option that sets it. The option takes precedence over a workload file."""
 
-    They always include record and operation counts. The counts of 1,000 in YCSB's core workloads are only examples; the
-    counts of any other file are used.
 
-    Raises: BadInput: an unknown distribution or a malformed -p.
+def command_line_properties(settings: Mapping[str, str], options: Mapping[str, str]) -> dict[str, str]:
+    """The properties that the command line sets by -p and by the options of OPTIONS.
+
+    Raises: BadInput: an unknown distribution, or an option that contradicts a setting of -p.
     """
-    if distribution is not None and distribution not in DISTRIBUTIONS:
+    if (distribution := options.get("requestdistribution")) and distribution not in DISTRIBUTIONS:
         raise BadInput(unknown("distribution", distribution, DISTRIBUTIONS))
-    counts = own_counts(workload)
-    chosen: dict[str, str] = {
-        "recordcount": str(records or counts.get("recordcount", DEFAULT_RECORDS)),
-        "operationcount": str(operations or counts.get("operationcount", DEFAULT_OPERATIONS)),
-    }
-    if distribution:
-        chosen["requestdistribution"] = distribution
-    if value_size:
-        chosen |= {"fieldcount": "1", "fieldlength": str(value_size)}
-    return chosen | parse_properties(settings)
+    for key, value in options.items():
+        if settings.get(key, value) != value:
+            raise BadInput(
+                f"{OPTIONS[key]} sets {key}={value}, and -p sets {key}={settings[key]}: leave one of them out"
+            )
+    return {**settings, **options}
+
+
+def whole_number(properties: Mapping[str, str], key: str, default: int = 0) -> int:
+    """A property that is a whole number of at least 0. Raises: BadInput: it is none."""
+    text = properties.get(key, str(default))
+    if not (text.isascii() and text.isdecimal()):
+        comment = "; a comment needs a line of its own" if set("#!;/") & set(text) else ""
+        raise BadInput(f"property {key}={text!r} is not a whole number of at least 0{comment}")
+    return int(text)
+
+
+FILE_PROPERTIES: Final = ("fieldlengthhistogram", "valuetext")
+"""Properties that name a file."""
+
+
+def named_files(properties: Mapping[str, str], workload: Path) -> dict[str, str]:
+    """Property -> absolute path of the file that it names, relative to the current folder or the workload's.
+
+    Raises: BadInput: there is no such file, or two have the same name, which a board's folder of files has once.
+    """
+    names = {"valuetext": properties.get("valuetext", "")}
+    if properties.get("fieldlengthdistribution") == "histogram":
+        names["fieldlengthhistogram"] = properties.get("fieldlengthhistogram", "hist.txt")
+    found = {workload.name: ""}
+    paths: dict[str, str] = {}
+    for key, name in names.items():
+        if name in ("", "generated"):
+            continue
+        file = next((file for file in (Path(name), workload.parent / name) if file.is_file()), None)
+        if file is None:
+            raise BadInput(f"property {key}={name}: no such file here or in {workload.parent}; give its path")
+        if file.name in found:
+            raise BadInput(f"property {key}={name}: another file of this workload has this name; rename one")
+        found[file.name] = key
+        paths[key] = str(file.resolve())
+    return paths
 
 
 def values_bytes(properties: Mapping[str, str]) -> int | None:

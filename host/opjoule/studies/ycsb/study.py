@@ -2,9 +2,9 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Final, Self
 
@@ -19,8 +19,10 @@ from opjoule.studies.interface import Step, Study, Workload, around
 from opjoule.studies.ycsb.properties import (
     COPY,
     EQUAL,
+    FILE_PROPERTIES,
     GO_ON,
     INSERT,
+    INSERT_ROOM,
     LOAD,
     MIX_BLOCK,
     OF_THE_RUN_ALONE,
@@ -29,7 +31,11 @@ from opjoule.studies.ycsb.properties import (
     check_space,
     expected_operations,
     file_properties,
+    file_text,
+    inserts_of_load,
     kinds,
+    named_files,
+    whole_number,
 )
 from opjoule.units import counted
 
@@ -39,8 +45,11 @@ WARM_UP: Final = "warm-up"
 WARM_UP_S: Final = 10
 """Length of the warm-up [s]: several times what an engine keeps in memory before it writes and merges files."""
 _HARNESS_OPERATIONS = 2_000_000
+_HARNESS_TIMED = 20_000_000
+"""Number of operations of the harness of a timed run, if it makes them within HARNESS_LIMIT_S."""
 _FILES = {"--op-log": "oplog", "--events": "events.jsonl"}
 _BAD_INPUT_STATUS = 2
+_DEFAULT: Final = "default"
 _DESIGN_WORDS = (
     "changes at random from block to block and equals the workload's over the whole run; a block lasts "
     f"{PERIODS_MIN} samples of the meter, at least {BLOCK_MIN_S:g} s"
@@ -78,16 +87,14 @@ class YcsbStudy(Study):
     """The rate of all conditions of the campaign, once it is known; no part of the plan."""
     called: str = ""
     """Original name of the workload file, if the file has another name here."""
+    origins: Mapping[str, str] = field(default_factory=dict)
+    """Property that the command line sets -> the option that sets it; no part of the plan."""
 
     def __post_init__(self) -> None:
         """Raises: BadInput: properties that are impossible, contain a password, or exclude each other."""
         refuse_passwords([f"{key}={value}" for key, value in self.properties.items()], "a setting of -p")
-        refuse_passwords(
-            [self.workload.read_text(encoding="utf-8", errors="replace")], f"workload {self.workload}"
-        )
-        for key in ("recordcount", "operationcount"):
-            if not (count := self.properties[key]).isdigit():
-                raise BadInput(f"property {key}={count!r} is not a whole number of at least 0")
+        refuse_passwords([file_text(self.workload)], f"workload {self.workload}")
+        inserts_of_load(self.effective)
         if self.generator and self.design:
             raise BadInput(
                 "--design: the loader cannot change the mix with --generator ycsb, whose operations it replays; leave "
@@ -126,11 +133,15 @@ class YcsbStudy(Study):
                 f"--reset copy with {self.database.name}: a server always keeps its files open, and a copy of open "
                 "files is not a valid database; use --reset load"
             )
-        if "fieldlengthhistogram" in self.effective:
-            raise BadInput(
-                "--reset copy: it cannot be checked whether the file of fieldlengthhistogram has changed since the "
-                "load; use --reset load"
-            )
+
+    @property
+    def _files(self) -> dict[str, Path]:
+        """Property -> the file on this computer that it names."""
+        return {key: Path(self.properties[key]) for key in FILE_PROPERTIES if key in self.properties}
+
+    def _file_hashes(self) -> dict[str, str]:
+        """Property -> SHA-256 of the file that it names."""
+        return {key: hashlib.sha256(file.read_bytes()).hexdigest() for key, file in self._files.items()}
 
     @property
     def effective(self) -> dict[str, str]:
@@ -155,7 +166,10 @@ class YcsbStudy(Study):
     def words(self) -> dict[str, str]:
         """Phase that runs the loader -> its description."""
         work = f"{self.properties['operationcount']} operations"
-        work = f"as many operations as fit into {self.run_s} s" if self.run_s else work
+        if self.run_s:
+            work = f"as many operations as fit into {self.run_s} s"
+        elif limit_s := whole_number(self.effective, "maxexecutiontime"):
+            work += f", or as many as fit into {limit_s} s"
         if isinstance(self.rate, float):
             work += f", at {100 * self.rate:g} % of the rate that the warm-up reached"
         elif self.rate:
@@ -164,9 +178,10 @@ class YcsbStudy(Study):
             COPY: ", once: a database that is kept on the medium is not loaded again",
             GO_ON: ", once: each repeat goes on with the database of the one before",
         }.get(self.reset, "")
+        records = inserts_of_load(self.effective)
         return {
-            "load": f"{self.properties['recordcount']} records into {self.database.title}{once}",
-            f"{WARM_UP}-load": f"once: {self.properties['recordcount']} records for the warm-up",
+            "load": f"{records} records into {self.database.title}{once}",
+            f"{WARM_UP}-load": f"once: {records} records for the warm-up",
             WARM_UP: f"once: {self._at_most(WARM_UP_S)} s of the same work as fast as it can, in no figure",
             "copy": "copy of the kept database, only for this repeat",
             "run": f"{work}, {counted(self.threads, 'thread')}",
@@ -175,16 +190,32 @@ class YcsbStudy(Study):
 
     def settings(self) -> list[tuple[str, str]]:
         """(name, value in words) of each setting, for the displayed plan."""
-        lines = [
-            ("workload", str(self.workload)),
-            ("settings", " ".join(f"{key}={value}" for key, value in self.properties.items())),
+        held = [
+            f"{' '.join(f'{key}={value}' for key, value in properties.items())} ({origin})"
+            for origin, properties in self._by_origin().items()
         ]
+        lines = [("workload", str(self.workload)), ("settings", held[0]), *(("", text) for text in held[1:])]
         if self.generator:
             made = f"made by YCSB {self.generator.version} on this computer, as a stream"
             lines.append(("operations", made))
         if self.design:
             lines.append(("mix", _DESIGN_WORDS))
         return lines
+
+    def _by_origin(self) -> dict[str, dict[str, str]]:
+        """Origin of properties -> the properties that hold from there: options, -p, workload file, defaults."""
+        held = {**self.effective, "threadcount": str(self.threads), "seed": str(self.seed)}
+        if self.run_s:
+            held["maxexecutiontime"] = str(self.run_s)
+            del held["operationcount"]
+        in_file = dict.fromkeys(file_properties(self.workload), self.called or self.workload.name)
+        origins = {**in_file, **self.origins}
+        grouped: dict[str, dict[str, str]] = {
+            origin: {} for origin in (*self.origins.values(), *in_file.values())
+        }
+        for key, value in held.items():
+            grouped.setdefault(origins.get(key, _DEFAULT), {})[key] = value
+        return {origin: properties for origin, properties in grouped.items() if properties}
 
     def steps(self) -> list[Step]:
         """Load and run with the phases around them, and the harness."""
@@ -216,8 +247,8 @@ class YcsbStudy(Study):
         """
         board.check_server(self.database.name)
         path = board.database_path(self.database.name)
-        workload = board.runner.copy_in(self.workload)
-        checked = board.shell.run([*self.check_command(board.programs.loader, workload, path)])
+        command = self.check_command(board.programs.loader, board.runner.copy_in, path)
+        checked = board.shell.run([*command])
         if checked.status != 0:
             why = checked.last_line().removeprefix("loader: ")
             raise BadInput(f"{why} (workload {self.workload.name})")
@@ -245,13 +276,12 @@ class YcsbStudy(Study):
         if not self.warms_up:
             yield []
             return
-        fast = replace(
-            self, run_s=self._at_most(WARM_UP_S), properties={**self.properties, "target": "0"}, design=False
-        )
-        work = replace(fast._workload(board, "run", "operationcount"), files={})
+        fast = replace(self._for(WARM_UP_S), design=False)
+        fast = replace(fast, properties={**fast.properties, "target": "0"})
+        work = replace(fast._workload(board, "run"), files={})
         load, warm_up, settle = self.once()
         steps = [
-            replace(load, workload=self._workload(board, "load", "recordcount")),
+            replace(load, workload=self._workload(board, "load")),
             replace(warm_up, workload=work),
             settle,
         ]
@@ -271,8 +301,20 @@ class YcsbStudy(Study):
 
     def ranging(self) -> Self:
         """A run as long as the warm-up, as fast as it goes, on a new database."""
-        alone = replace(self, rate=None, reset=LOAD, harness=False, design=False)
-        return replace(alone, run_s=self._at_most(WARM_UP_S))
+        return replace(self._for(WARM_UP_S), rate=None, reset=LOAD, harness=False, design=False)
+
+    def _for(self, length_s: int) -> Self:
+        """The study with runs of this length [s], or shorter ones if its own are shorter."""
+        properties = {**self.properties, **self._insert_room, "operationcount": "0"}
+        return replace(self, run_s=self._at_most(length_s), properties=properties)
+
+    @property
+    def _insert_room(self) -> Mapping[str, str]:
+        """The property with which a run of another length requests the same keys; empty if none is needed."""
+        if INSERT not in kinds(self.effective) or INSERT_ROOM in self.effective:
+            return {}
+        operations = whole_number(self.properties, "operationcount")
+        return {INSERT_ROOM: str(operations or whole_number(self.properties, "recordcount"))}
 
     def at_rate(self, operations_per_s: float) -> Self:
         """The study at the rate of its campaign."""
@@ -303,7 +345,7 @@ class YcsbStudy(Study):
 
     def _measured(self, board: Board) -> list[Step]:
         """The run with the phases around it."""
-        return around(Step("run", Role.WORK, self._workload(board, "run", "operationcount")))
+        return around(Step("run", Role.WORK, self._workload(board, "run")))
 
     @contextmanager
     def _database(self, board: Board, raw: Path) -> Iterator[None]:
@@ -320,7 +362,7 @@ class YcsbStudy(Study):
         return "load" if self.reset == GO_ON else f"{WARM_UP}-load"
 
     def _loaded(self, board: Board) -> list[Step]:
-        load = Step("load", Role.PREPARE, self._workload(board, "load", "recordcount"))
+        load = Step("load", Role.PREPARE, self._workload(board, "load"))
         return [load, Step("load-settle", Role.DRAIN)]
 
     def _copied(self, board: Board, run: Sequence[Step]) -> Iterator[Step]:
@@ -336,6 +378,7 @@ class YcsbStudy(Study):
     def kept_name(self, loader_sha256: str) -> str:
         """Name of the kept database: the engine's name, and a hash of everything that its load by this loader needs."""
         load = {key: value for key, value in self.effective.items() if key not in OF_THE_RUN_ALONE}
+        load |= self._file_hashes()
         generator = f"{self.generator.name} {self.generator.version}" if self.generator else "loader"
         made = [self.engine, loader_sha256, load, self.threads, self.seed, generator]
         return f"{self.engine}-{_sha256(json.dumps(made, sort_keys=True))[:16]}"
@@ -344,13 +387,19 @@ class YcsbStudy(Study):
         """The harness: the same workload on the null engine."""
         if not self.harness:
             return []
-        operations = max(_HARNESS_OPERATIONS, int(self.properties["operationcount"]))
-        changes = {"operationcount": str(operations), "maxexecutiontime": f"{HARNESS_LIMIT_S}"}
+        operations = max(
+            _HARNESS_OPERATIONS, whole_number(self.properties, "operationcount") or _HARNESS_TIMED
+        )
+        changes = {
+            "operationcount": str(operations),
+            "maxexecutiontime": f"{HARNESS_LIMIT_S}",
+            **self._insert_room,
+        }
         without = replace(self, properties={**self.properties, **changes}, run_s=None)
-        workload = without._workload(board, "run", "operationcount", "null")
+        workload = without._workload(board, "run", "null")
         return [Step("harness", Role.CONTROL, replace(workload, check=None))]
 
-    def _workload(self, board: Board, command: str, count: str, database: str = "") -> Workload:
+    def _workload(self, board: Board, command: str, database: str = "") -> Workload:
         database = database or self.database.name
         timed_s = self.run_s if command == "run" else None
 
@@ -362,39 +411,58 @@ class YcsbStudy(Study):
                     f"{self.generator.name} made {done} of {expected} operations in {tag}: see raw/{tag}.generator.log"
                 )
 
-        workload, path = board.runner.copy_in(self.workload), board.database_path(database)
-        loader = self._command(board.programs.loader, workload, command, database, path)
+        path = board.database_path(database)
+        loader = self._command(board.programs.loader, board.runner.copy_in, command, database, path)
+        operations = (
+            whole_number(self.properties, "operationcount")
+            if command == "run"
+            else inserts_of_load(self.effective)
+        )
         return Workload(
             command=(*loader, "--progress"),
             files=_FILES,
             bad_input_status=_BAD_INPUT_STATUS,
             marks=(f"{command}-start", f"{command}-end"),
-            operations=0 if timed_s else int(self.properties[count]),
+            operations=0 if timed_s else operations,
             lasts_s=timed_s,
             stream=self._stream(command),
             check=check if self.generator else None,
         )
 
-    def check_command(self, loader: str, workload: str, path: str) -> tuple[str, ...]:
-        """Command line with which a loader only checks workload and engine."""
-        return (*self._command(loader, workload, "run", self.database.name, path), "--check")
+    def check_command(self, loader: str, put: Callable[[Path], str], path: str) -> tuple[str, ...]:
+        """Command line with which a loader only checks workload and engine.
 
-    def _command(self, loader: str, workload: str, command: str, database: str, path: str) -> tuple[str, ...]:
-        limit = {"maxexecutiontime": str(self.run_s)} if self.run_s and command == "run" else {}
+        Args:
+            put: gives the path at which the loader reads a file of this computer.
+        """
+        return (*self._command(loader, put, "run", self.database.name, path), "--check")
+
+    def _command(
+        self, loader: str, put: Callable[[Path], str], command: str, database: str, path: str
+    ) -> tuple[str, ...]:
+        limit = self._limit(command)
+        files = {key: put(file) for key, file in self._files.items()}
         blocks = {MIX_BLOCK: f"{self.block_s:g}"} if self.design and command == "run" else {}
         target = {"target": f"{self.campaign_per_s:.0f}"} if self.campaign_per_s and command == "run" else {}
-        chosen = {**blocks, **target, **self.properties, **limit}
+        chosen = {**blocks, **target, **self.properties, **limit, **files}
         return (
-            *(loader, command, "--db", database, "--path", path, "--workload", workload),
+            *(loader, command, "--db", database, "--path", path, "--workload", put(self.workload)),
             *("--threads", str(self.threads), "--seed", str(self.seed)),
             *(part for key, value in chosen.items() for part in ("-p", f"{key}={value}")),
         )
+
+    def _limit(self, command: str) -> Mapping[str, str]:
+        """The property that ends a timed run, or that keeps a time limit from ending a load."""
+        if command == "load":
+            return {"maxexecutiontime": "0"} if "maxexecutiontime" in self.effective else {}
+        return {"maxexecutiontime": str(self.run_s)} if self.run_s else {}
 
     def _stream(self, phase: str) -> tuple[str, ...]:
         """The command that makes the operations of a phase; empty if the loader makes them."""
         if self.generator is None:
             return ()
-        return tuple(self.generator.command(phase, self.workload, self.properties))
+        settings = {**self.properties, **self._limit(phase), "threadcount": str(self.threads)}
+        return tuple(self.generator.command(phase, self.workload, settings))
 
     def facts(self, board: Board) -> dict[str, Any]:
         """The program that makes the operations (the loader, or one on this computer), and the copied database."""
@@ -406,7 +474,7 @@ class YcsbStudy(Study):
 
     def to_json(self) -> dict[str, Any]:
         """All settings, including the text of the workload file, as its path is not valid elsewhere."""
-        text = self.workload.read_text(encoding="utf-8", errors="replace")
+        text = file_text(self.workload)
         return {
             "name": self.name,
             "database": self.database.name,
@@ -417,6 +485,7 @@ class YcsbStudy(Study):
             "harness": self.harness,
             "run_s": self.run_s,
             "generator": self.generator.name if self.generator else "loader",
+            **({"file_sha256": hashes} if (hashes := self._file_hashes()) else {}),
             **({"design": True} if self.design else {}),
             **({"reset": self.reset} if self.reset != LOAD else {}),
             **({"rate": self.rate} if self.rate is not None else {}),
@@ -437,7 +506,7 @@ class YcsbStudy(Study):
             raise BadInput("the plan's workload was changed: its text does not match its checksum")
         folder.mkdir(parents=True, exist_ok=True)
         write_whole(workload, described["text"].encode())
-        return cls(
+        study = cls(
             database=find_database(entry["database"]),
             workload=workload,
             properties=dict(entry["properties"]),
@@ -450,7 +519,15 @@ class YcsbStudy(Study):
             reset=str(entry.get("reset", LOAD)),
             rate=entry.get("rate"),
             called=described["name"],
+            origins=dict.fromkeys(
+                (*entry["properties"], "threadcount", "seed", "maxexecutiontime"), "the plan"
+            ),
         )
+        named_files(study.effective, workload)
+        hashes = study._file_hashes()
+        if entry.get("file_sha256", hashes) != hashes:
+            raise BadInput(f"the plan's files were changed: {', '.join(map(str, study._files.values()))}")
+        return study
 
 
 def _sha256(text: str) -> str:
