@@ -6,7 +6,7 @@
 The jars are site.ycsb:core:0.17.0 and its dependencies, as pinned in host/requirements/ycsb.
 host/tests/loader/test_against_ycsb.py fetches them and runs the same comparisons. YCSB runs its BasicDB, the loader
 runs `loader trace`; two-sample chi-square tests compare their outputs. YCSB cannot be seeded, so its draws differ each
-time. The significance is 0.000001 for each of the 20 tests, and a correct loader fails one run in about 50,000. Uses
+time. The significance is 0.000001 for each of the 19 tests, and a correct loader fails one run in about 50,000. Uses
 only the standard library.
 """
 
@@ -40,7 +40,6 @@ DISTRIBUTIONS = {
         "readproportion=99.9", "updateproportion=0", "insertproportion=0.1", "requestdistribution=zipfian",
     ],
     "latest": [*READS, "requestdistribution=latest"],
-    "latest with inserts": [*MOSTLY_READS, "requestdistribution=latest"],
     "hotspot": [*READS, "requestdistribution=hotspot", "hotspotdatafraction=0.1", "hotspotopnfraction=0.7"],
     "hotspot part": [*READS, "requestdistribution=hotspot", *PART],
     "exponential": [*READS, "requestdistribution=exponential"],

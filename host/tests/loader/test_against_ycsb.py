@@ -1,6 +1,6 @@
 """The loader's operations are those of the real YCSB, by chi-square tests over 10^6 draws of each distribution.
 
-YCSB cannot be seeded. The significance is 0.000001 for each of 20 tests, so that a correct loader fails one run in
+YCSB cannot be seeded. The significance is 0.000001 for each of 19 tests, so that a correct loader fails one run in
 about 50,000.
 """
 

@@ -442,7 +442,8 @@ class YcsbStudy(Study):
     ) -> tuple[str, ...]:
         limit = self._limit(command)
         files = {key: put(file) for key, file in self._files.items()}
-        blocks = {MIX_BLOCK: f"{self.block_s:g}"} if self.design and command == "run" else {}
+        own = MIX_BLOCK in self.effective
+        blocks = {MIX_BLOCK: f"{self.block_s:g}"} if self.design and command == "run" and not own else {}
         target = {"target": f"{self.campaign_per_s:.0f}"} if self.campaign_per_s and command == "run" else {}
         chosen = {**blocks, **target, **self.properties, **limit, **files}
         return (
