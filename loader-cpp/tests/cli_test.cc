@@ -46,7 +46,7 @@ TEST_CASE("a database's size is that of its files once it is closed") {
     REQUIRE_MESSAGE(loader.exit_code() == 0, lines.back());
     int64_t allocated_bytes = 0;
     for (const auto& entry : std::filesystem::directory_iterator(database)) {
-      struct stat file {};
+      struct stat file{};
       if (entry.path().filename() == kMarkerName) continue;
       REQUIRE(stat(entry.path().c_str(), &file) == 0);
       allocated_bytes += file.st_blocks * 512;

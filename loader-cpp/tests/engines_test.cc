@@ -269,7 +269,9 @@ TEST_CASE(
     "line") {
   for_each_file_engine([](const Engine& engine, Place& place) {
     CHECK(place.open(engine, How::kOpen).status.code() == StatusCode::kBadInput);
-    { Opened made = place.open(engine, How::kCreate); }
+    {
+      Opened made = place.open(engine, How::kCreate);
+    }
     for (const Engine& other : engines()) {
       if (!keeps_files(other) || other.name == engine.name) continue;
       const Status status = place.open(other, How::kOpen).status;
