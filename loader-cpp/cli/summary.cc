@@ -73,6 +73,7 @@ Json workload_json(const Summary& summary) {
   Json json = Json::object();
   for (const PropertyRule& rule : workload_rules())
     json[rule.key] = summary.properties->text(rule.key, rule.default_value);
+  if (!summary.properties->has("insertroom.operations")) json.erase("insertroom.operations");
   json["threadcount"] = std::to_string(summary.settings->threads);
   json["insertcount"] = std::to_string(summary.settings->insert_count);
   json["seed"] = std::to_string(static_cast<int64_t>(summary.settings->seed));

@@ -151,6 +151,23 @@ READ: dict[str, tuple[str | bytes, dict[str, str]]] = {
         {"maxscanlength": "100", "scanlengthdistribution": "zipfian"},
     ),
     "a rate": (READ_ONLY + "target=500\n", {"target": "500"}),
+    "inserts of sensors": (
+        "# iot ingest, 90 % inserts\nrecordcount=40000\noperationcount=80000\ninsertproportion=0.9\n"
+        "readproportion=0.1\nupdateproportion=0.0\nrequestdistribution=latest\nfieldcount=4\nfieldlength=16\n",
+        {"recordcount": "40000", "operationcount": "80000", "insertproportion": "0.9", "fieldcount": "4"},
+    ),
+    "a rate with a fraction": (READ_ONLY + "target=1000.5\n", {"target": "1000.5"}),
+    "a mixture of everything": (
+        READ_ONLY + "maxexecutiontime=60\nthreadcount=16\nrocksdb.dir=/data\nmeasurement.interval=intended\n",
+        {"threadcount": "16", "maxexecutiontime": "60", "measurement.interval": "intended"},
+    ),
+    "MongoDB's concerns": (
+        READ_ONLY + "mongodb.writeConcern=acknowledged\nmongodb.readPreference=primary\n", {"recordcount": "100"},
+    ),
+    "prose of a range of lengths": (
+        READ_ONLY + "fieldlengthdistribution=zipfian\nminfieldlength=10\nfieldlength=90\nvaluetext=generated\n",
+        {"fieldlength": "90", "minfieldlength": "10", "valuetext": "generated"},
+    ),
     "no counts": (CORE + "readproportion=1\nupdateproportion=0\n", {"recordcount": "20000", "maxexecutiontime": "20"}),
 }  # fmt: skip
 """Name of a file -> its text, and the properties that it states."""
@@ -191,6 +208,35 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
     "no threads": (READ_ONLY + "threadcount=0\n", "threadcount=0: a run has 1 to 1024 threads"),
     "nothing to do": ("recordcount=5\noperationcount=0\n", "operationcount=0: nothing ends the run"),
     "no records": ("recordcount=0\noperationcount=5\n", "recordcount: not given, or 0"),
+    "a short name of a distribution": (
+        READ_ONLY + "requestdistribution=zipf\n", "requestdistribution=zipf: expected one of uniform, zipfian",
+    ),
+    "a distribution in capitals": (
+        READ_ONLY + "requestdistribution=ZIPFIAN\n", "requestdistribution=ZIPFIAN: expected one of",
+    ),
+    "a count with commas": ("recordcount=25,000\noperationcount=5\n", "recordcount='25,000' is not a whole"),
+    "a count with blanks": ("recordcount = 1 000 000\noperationcount=5\n", "'1 000 000' is not a whole number"),
+    "a section of an INI file": ("[workload]\nrecordcount=9\n", "line 1: expected key=value, found '[workload]'"),
+    "semicolons": ("recordcount=1000;\noperationcount=1000\n", "recordcount='1000;' is not a whole number"),
+    "a shell script": ("export recordcount=1000\n", "unknown property export=recordcount=1000"),
+    "quotes": ('recordcount="1000"\noperationcount=5\n', "recordcount='\"1000\"' is not a whole number"),
+    "a number for a truth": (READ_ONLY + "readallfields=1\n", "readallfields=1: expected true or false"),
+    "a negative share": (READ_ONLY + "scanproportion=-0.5\n", "scanproportion=-0.5: expected a number"),
+    "minutes": (READ_ONLY + "maxexecutiontime=5m\n", "maxexecutiontime='5m' is not a whole number"),
+    "half a second": (READ_ONLY + "maxexecutiontime=0.5\n", "maxexecutiontime='0.5' is not a whole number"),
+    "threads in words": (READ_ONLY + "threadcount=four\n", "threadcount='four' is not a whole number"),
+    "too many threads": (READ_ONLY + "threadcount=5000\n", "threadcount=5000: a run has 1 to 1024 threads"),
+    "a length with a unit": (READ_ONLY + "fieldlength=1KB\n", "fieldlength=1KB: expected a whole number"),
+    "empty scans": (READ_ONLY + "maxscanlength=0\n", "maxscanlength=0: expected a whole number from 1"),
+    "an order of its own": (READ_ONLY + "insertorder=sorted\n", "insertorder=sorted: expected one of hashed"),
+    "an option of LevelDB's own name": (
+        READ_ONLY + "leveldb.write_buffer_size=4194304\n", "did you mean leveldb.write_buffer_bytes?",
+    ),
+    "a template": ("recordcount=${RECORDS}\noperationcount=5\n", "recordcount='${RECORDS}' is not a whole"),
+    "an included file": (READ_ONLY + "include=workloada\n", "unknown property include=workloada"),
+    "no operations of any kind": (
+        "recordcount=5\noperationcount=5\nreadproportion=0\nupdateproportion=0\n", "all proportions are 0",
+    ),
     "a part beyond the end": (READ_ONLY + "insertstart=90\ninsertcount=30\n", "expected at most recordcount"),
 }  # fmt: skip
 """Name of a file -> its text, and a part of the line that refuses it."""
