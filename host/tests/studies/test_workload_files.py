@@ -11,6 +11,7 @@ import pytest
 from opjoule.cli.measure.options import MEASURE, YcsbOptions
 from opjoule.cli.measure.planning import make_plan
 from opjoule.errors import BadInput
+from opjoule.studies.ycsb.properties import OTHER_NAMES
 
 ROOT = Path(__file__).resolve().parents[3]
 LOADER = ROOT / "build/loader/loader"
@@ -221,6 +222,7 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
     "a shell script": ("export recordcount=1000\n", "unknown property export=recordcount=1000"),
     "quotes": ('recordcount="1000"\noperationcount=5\n', "recordcount='\"1000\"' is not a whole number"),
     "a number for a truth": (READ_ONLY + "readallfields=1\n", "readallfields=1: expected true or false"),
+    "a count of 5,000 digits": ("recordcount=" + "9" * 5000 + "\noperationcount=5\n", "is not a whole number"),
     "a negative share": (READ_ONLY + "scanproportion=-0.5\n", "scanproportion=-0.5: expected a number"),
     "minutes": (READ_ONLY + "maxexecutiontime=5m\n", "maxexecutiontime='5m' is not a whole number"),
     "half a second": (READ_ONLY + "maxexecutiontime=0.5\n", "maxexecutiontime='0.5' is not a whole number"),
@@ -280,6 +282,15 @@ def test_a_file_that_cannot_be_read_as_it_says_is_refused_in_one_line(tmp_path, 
         assert checked.returncode == 2, checked
         line = checked.stderr.strip()
     assert says in line and "\n" not in line
+
+
+@pytest.mark.parametrize("name", OTHER_NAMES)
+def test_host_and_loader_know_the_same_names_of_ports(tmp_path, name):
+    value = {"removeproportion": "0.1", "fieldlengthdistribution": "uniform"}.get(OTHER_NAMES[name], "0.8")
+    text = READ_ONLY + f"requestdistribution=truezipfian\n{name}={value}\n"
+    study, checked = study_of(tmp_path, text)
+    assert checked.returncode == 0, checked.stderr
+    assert study.effective[OTHER_NAMES[name]] == value
 
 
 def test_properties_of_other_databases_are_accepted_and_named(tmp_path):

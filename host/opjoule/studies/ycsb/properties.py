@@ -35,7 +35,7 @@ _BLANKS = " \t\f"
 _CONTINUED = re.compile(r"(?<!\\)(\\\\)*\\$")
 _PAIR = re.compile(r"((?:\\.|[^\\=: \t\f])*\\?)[ \t\f]*[=:]?[ \t\f]*(.*)", re.DOTALL)
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
-_OTHER_NAMES = {
+OTHER_NAMES = {
     "deleteproportion": "removeproportion",
     "field_len_dist": "fieldlengthdistribution",
     **dict.fromkeys(
@@ -47,6 +47,7 @@ _OTHER_NAMES = {
     ),
 }
 """Names of ports of YCSB -> the property; those of loader-cpp/properties.cc."""
+_DIGITS = 18
 _LETTERS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 _DEFAULTS = {"recordcount": "0", "fieldcount": "10", "fieldlength": "100"}
 """Defaults of YCSB's CoreWorkload."""
@@ -168,7 +169,7 @@ def file_properties(workload: Path) -> dict[str, str]:
             logical = logical[:-1] + next(lines, "").lstrip(_BLANKS)
         key, value = _PAIR.fullmatch(logical).groups()  # type: ignore[union-attr]  # matches any text
         name = _unescaped(key)
-        found[_OTHER_NAMES.get(name, name)] = _unescaped(value.rstrip(_BLANKS))
+        found[OTHER_NAMES.get(name, name)] = _unescaped(value.rstrip(_BLANKS))
     return found
 
 
@@ -206,7 +207,7 @@ def parse_properties(settings: Sequence[str]) -> dict[str, str]:
         key, equals, value = setting.partition("=")
         if not equals or not key.strip():
             raise BadInput(f"-p {setting!r} is not KEY=VALUE; for example -p readproportion=0.9")
-        parsed[_OTHER_NAMES.get(key.strip(), key.strip())] = value.strip()
+        parsed[OTHER_NAMES.get(key.strip(), key.strip())] = value.strip()
     return parsed
 
 
@@ -259,11 +260,11 @@ def command_line_properties(settings: Mapping[str, str], options: Mapping[str, s
 
 
 def whole_number(properties: Mapping[str, str], key: str, default: int = 0) -> int:
-    """A property that is a whole number of at least 0. Raises: BadInput: it is none."""
+    """A property that is a whole number from 0 to 10^18. Raises: BadInput: it is none."""
     text = properties.get(key, str(default))
-    if not (text.isascii() and text.isdecimal()):
+    if not (text.isascii() and text.isdecimal() and len(text) <= _DIGITS):
         comment = "; a comment needs a line of its own" if set("#!;/") & set(text) else ""
-        raise BadInput(f"property {key}={text!r} is not a whole number of at least 0{comment}")
+        raise BadInput(f"property {key}={text[:60]!r} is not a whole number from 0 to 10^18{comment}")
     return int(text)
 
 
@@ -279,17 +280,16 @@ def named_files(properties: Mapping[str, str], workload: Path) -> dict[str, str]
     names = {"valuetext": properties.get("valuetext", "")}
     if properties.get("fieldlengthdistribution") == "histogram":
         names["fieldlengthhistogram"] = properties.get("fieldlengthhistogram", "hist.txt")
-    found = {workload.name: ""}
-    paths: dict[str, str] = {}
+    used, paths = {workload.name}, dict[str, str]()
     for key, name in names.items():
         if name in ("", "generated"):
             continue
         file = next((file for file in (Path(name), workload.parent / name) if file.is_file()), None)
         if file is None:
             raise BadInput(f"property {key}={name}: no such file here or in {workload.parent}; give its path")
-        if file.name in found:
+        if file.name in used:
             raise BadInput(f"property {key}={name}: another file of this workload has this name; rename one")
-        found[file.name] = key
+        used.add(file.name)
         paths[key] = str(file.resolve())
     return paths
 
