@@ -404,6 +404,7 @@ def _measure_missing(campaign: Campaign, measure_one: MeasureOne) -> None:
                 print(f"{script_name()}: {run.name}: {why}", file=sys.stderr)
             campaign.measured(cell, time.monotonic() - started_s, status)
             campaign.save()
+            write_campaign_page(campaign.folder, goes_on=True)
         cell.status = status
 
 

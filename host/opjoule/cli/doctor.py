@@ -9,7 +9,6 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 import numpy as np
-from rich.console import Console
 from rich.text import Text
 
 from opjoule.attribution.windows import BLOCKS_WANTED, block_length_s
@@ -32,6 +31,7 @@ from opjoule.meters.serial.options import sensor_numbers
 from opjoule.meters.serial.ready_flag import OTHER_WAY, try_ready_flag
 from opjoule.scripts import CALIBRATIONS, ROOT
 from opjoule.studies.folder import known_studies
+from opjoule.terminal import terminal
 from opjoule.trace.journal import read_trace
 from opjoule.trace.power_trace import PowerTrace
 from opjoule.units import counted
@@ -129,7 +129,7 @@ def flow_finding(name: str, flow: tuple[float, float] | None, bounds: ErrorBound
 
 def run_doctor(options: DoctorOptions) -> int:
     """Prints every finding; 0 if all is well, 1 if something must be fixed."""
-    console = Console(highlight=False, soft_wrap=True, markup=False)
+    console = terminal(soft_wrap=True)
     bad = 0
     for finding in examine(options.rig, simulate=options.simulate, pulses=options.pulses):
         if finding.is_note:

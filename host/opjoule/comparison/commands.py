@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from rich.console import Console
 from rich.table import Table
 
 from opjoule.comparison.comparison import notes, print_comparison
@@ -22,6 +21,7 @@ from opjoule.opened.quantities import NONE, quantity_text
 from opjoule.opened.rounding import rounded
 from opjoule.scripts import program
 from opjoule.studies.definition import COMMAND
+from opjoule.terminal import terminal
 from opjoule.units import from_json
 
 WORDS: Final[Mapping[str, tuple[str, str]]] = {
@@ -54,7 +54,7 @@ def print_campaign(directory: Path) -> None:
         compared, runs = compared_commands(directory)
     except OpJouleError:  # fewer than two commands have a result: the table says what is there
         return print_comparison(directory)
-    console = Console(highlight=False, markup=False)
+    console = terminal()
     print_above(console, compared.warnings, [], simulated=compared.simulated)
     console.print(_means(compared))
     count = sum(contrast.adjusted is not None for contrast in compared.contrasts)

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from rich.console import Console
 from rich.table import Table
 
 from opjoule.comparison.cell_mean import cell_mean
@@ -32,6 +31,7 @@ from opjoule.errors import OpJouleError
 from opjoule.evaluation.quantities.definition import Definition
 from opjoule.opened.quantities import part_text
 from opjoule.scripts import program
+from opjoule.terminal import terminal
 from opjoule.units import from_json
 
 
@@ -128,7 +128,7 @@ def print_comparison(directory: Path) -> None:
     Raises: RecordFault: no readable index.
     """
     runs, simulated = read_index(directory)
-    console = Console(highlight=False, markup=False)
+    console = terminal()
     answers = answers_of(with_result(runs))
     print_above(console, answers.warnings, answers.conclusions, simulated=simulated)
     mark = f"{' (SIMULATED)' if simulated else ''}, 95 %"

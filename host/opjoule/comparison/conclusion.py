@@ -4,7 +4,6 @@ import math
 from collections.abc import Mapping
 from typing import Any, Final
 
-from rich.console import Console
 from rich.table import Table
 
 from opjoule.comparison.compared_run import SHORT, SIDE
@@ -22,6 +21,7 @@ from opjoule.files import csv_text
 from opjoule.opened.quantities import NONE, part_text
 from opjoule.opened.rounding import with_limits
 from opjoule.record.json_file import Schema, plain
+from opjoule.terminal import terminal
 from opjoule.units import from_json
 
 SCHEMA: Final = Schema("comparison", 3)
@@ -144,7 +144,7 @@ def to_csv(compared: Compared) -> str:
 
 def print_compared(compared: Compared) -> None:
     """Prints the warnings, the conclusions, each group's means, the ratios, why some are not judged, and notes."""
-    console = Console(highlight=False, markup=False)
+    console = terminal()
     first = conclusions([compared])
     print_above(console, compared.warnings, first, simulated=compared.simulated)
     console.print()

@@ -14,6 +14,7 @@ from opjoule.record.groups import ABOVE_IDLE, ENERGY, PER_OPERATION
 from opjoule.record.phases import Role
 from opjoule.record.result import stand_in_words
 from opjoule.record.run import Generator, Run
+from opjoule.studies.command.title import title_of
 from opjoule.studies.definition import SYSTEM, in_words
 from opjoule.studies.ycsb.properties import MIX_BLOCK, ignored_words
 from opjoule.units import counted
@@ -183,8 +184,9 @@ def _command(run: Run) -> Sequence[str]:
 
 
 def _program(run: Run) -> str:
-    """The name that the user gave the measured command, or else its first word."""
-    return run.plan.study.called or next(iter(_command(run)), "unknown command")
+    """The name that the user gave the measured command, or else that of its program or script."""
+    command = _command(run)
+    return run.plan.study.called or (title_of(command) if command else "unknown command")
 
 
 COMMAND: Final = Wording(

@@ -10,11 +10,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskProgressColumn, TextColumn
 from rich.text import Text
 
 from opjoule.measuring.pace import Expected, Pace, in_words
+from opjoule.terminal import terminal
 from opjoule.trace.power_history import PowerHistory
 
 SHOWN_NS = 1_000_000_000  # averaging time of the power: single samples would flicker
@@ -85,7 +85,7 @@ class PhaseProgress:
     _notes: ProgressNotes | None = None
 
     def __init__(self, *, quiet: bool = False) -> None:
-        self._console = Console(stderr=True, quiet=quiet, highlight=False, markup=False)
+        self._console = terminal(stderr=True, quiet=quiet)
         self._plain = not self._console.is_terminal
         self._power = PowerColumn()
         self._pace = Pace()

@@ -20,6 +20,7 @@ from opjoule.record.run_record import RunRecord
 from opjoule.report.advice import largest_parts, remedies
 from opjoule.report.head import head_lines
 from opjoule.report.sections import HEAD, phase_rows
+from opjoule.terminal import terminal
 from opjoule.units import Measured, Missing, Quantity, Unstated, exact
 
 BANNER_STYLES = {
@@ -32,7 +33,7 @@ Line = tuple[str, str, str]
 
 def print_summary(of: Path | RunRecord, console: Console | None = None) -> None:
     """Prints the results of a run in 80 columns. Raises: RecordFault: no readable run.json."""
-    console = console or Console(highlight=False, markup=False)
+    console = console or terminal()
     answer = open_answer(of)
     console.print()
     console.print(Text(answer.sentence, style="bold"), soft_wrap=False)
@@ -199,7 +200,7 @@ CLOCKS = {"host": "this computer's clock", "board": "the board's clock", "meter"
 
 def print_trace(answer: Answer, console: Console | None = None) -> None:
     """Prints a line for each number of a record without a workload; a simulated one is marked SIMULATED first."""
-    console = console or Console(highlight=False, markup=False)
+    console = console or terminal()
     if answer.record.simulated:
         console.print(Text(SIMULATED_TRACE, style="bold black on yellow"))
     table = _table(trace_lines(answer), *_NUMBER_COLUMNS)

@@ -398,3 +398,18 @@ def test_killed_twice_a_campaign_ends_complete(tmp_path):
     assert all((folder / "result.json").exists() for folder in done)
     [meter] = {RunRecord.open(folder).run.sensor.sensor_id for folder in done}
     assert meter.startswith("simulated-"), "cells share their meter, whose errors cancel in a comparison"
+
+
+def test_the_page_of_a_campaign_is_written_after_each_run_and_goes_on_until_the_last(tmp_path):
+    campaign = ScriptedCampaign(file_of(tmp_path, repeats=1), tmp_path / "out")
+    pages = []
+
+    def measured(plan, place):
+        page = tmp_path / "out/report.html"
+        pages.append(page.read_text() if page.exists() else "")
+        return campaign(plan, place)
+
+    plans = [plan for plan, _ in _plans(campaign.file)]
+    run_conditions(plans, tmp_path / "out", measured, seed=1, json=True, resume=True)
+    assert pages[0] == "" and len(pages) > 1 and all("The campaign goes on" in page for page in pages[1:])
+    assert "The campaign goes on" not in (tmp_path / "out/report.html").read_text()

@@ -18,7 +18,8 @@ from opjoule.cli.compare.commands import command_names
 from opjoule.comparison.index import read_index
 from opjoule.errors import BadInput
 from opjoule.record.run_record import RunRecord
-from opjoule.studies.command.study import program_of
+from opjoule.studies.command.study import CommandStudy
+from opjoule.studies.command.title import program_of, title_of
 
 ROOT = Path(__file__).resolve().parents[3]
 RIG = ["compare", "--device", "rpi4", "--simulate"]
@@ -286,3 +287,22 @@ def test_a_command_that_works_twice_as_long_uses_about_twice_the_energy_of_the_s
     assert ended.returncode in (0, 6), ended.stderr
     [above, _, time] = json.loads(ended.stdout)["contrasts"]
     assert 1.5 < above["ratio"] < 2.6 and 1.7 < time["ratio"] < 2.3
+
+
+@pytest.mark.parametrize(
+    ("command", "title"),
+    [
+        (("python3", "-O", "{files}/job.py", "--data", "x"), "job.py"),
+        (("/usr/bin/python3.11", "-W", "error", "job.py"), "job.py"),
+        (("python3", "-m", "timeit", "x"), "timeit"),
+        (("python3", "-c", "sum(range(10))"), "python3"),
+        (("python3",), "python3"),
+        (("bash", "/opt/run.sh", "5"), "run.sh"),
+        (("sh", "-c", "dd if=/dev/zero of=f"), "dd"),
+        (("sh", "-c", "$PROGRAM"), "sh"),
+        (("/opt/bench", "job.py"), "bench"),
+    ],
+)
+def test_a_command_is_titled_by_its_program_or_script(command, title):
+    assert title_of(command) == title
+    assert CommandStudy(command).label == "command-" + title.replace(".", "-")

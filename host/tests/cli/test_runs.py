@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sys
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -52,6 +53,15 @@ def test_every_record_is_listed_with_its_status_and_headline(made, capsys):
     assert "SIMULATED" in complete and "±" in complete and "above idle per operation" in complete
     assert "SQLite" in failed and "2026-01-02 03:04" in failed and "SIMULATED" not in failed
     assert " partial " in going_on and "unreadable" in damaged and "is corrupt" in damaged
+
+
+def test_a_list_fits_the_terminal_and_a_pipe_gets_one_line_a_record(made, capsys, monkeypatch):
+    assert len(output(capsys, "list", made / "a-complete").splitlines()) == 2
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", str(room := len(str(made)) + 20))
+    lines = output(capsys, "list", made).splitlines()
+    assert max(map(len, lines)) <= room and len(lines) > 10
+    assert "above idle per operation" in " ".join(lines)
 
 
 @pytest.mark.parametrize(

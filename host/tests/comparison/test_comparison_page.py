@@ -29,6 +29,23 @@ from plotted_runs import ABOVE_IDLE, DATABASES, MEDIA, UNTOLD, make_campaign, re
 from report_browser import FAINT, Browser
 from report_record import put_result
 
+ARROWS_OVER_TEXT = """[...document.querySelectorAll('td .strip')].flatMap((strip) => {
+    const arrows = [["left", "\u2190"], ["right", "\u2192"]].map(([side, arrow]) => {
+        const made = document.createElement('span');
+        made.className = `beyond ${side}`;
+        made.textContent = arrow;
+        strip.append(made);
+        return made.getBoundingClientRect();
+    });
+    return [...strip.closest('tr').children].filter((cell) => !cell.contains(strip)).filter((cell) => {
+        const words = document.createRange();
+        words.selectNodeContents(cell);
+        const { left, right } = words.getBoundingClientRect();
+        return arrows.some((arrow) => arrow.left < right && left < arrow.right);
+    }).map((cell) => cell.textContent);
+})"""
+"""Texts beside a strip that an arrow at one of its ends would cover."""
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -289,6 +306,35 @@ def test_long_tables_are_folded(folder: Path, page: str, monkeypatch: pytest.Mon
     long = write_campaign_page(folder).read_text()
     assert long.count("<summary>9 rows: ") >= 2 and "<summary>19 rows: every run" in long
     (folder / "report.html").write_text(page)
+
+
+def test_the_page_of_a_running_campaign_says_its_age_and_renews_itself(
+    folder: Path, page: str, browser: Browser
+) -> None:
+    assert "The campaign goes on" not in page and "<script>" not in page
+    renewed = write_campaign_page(folder, goes_on=True)
+    renewed.write_text(renewed.read_text().replace("RELOAD_MS = 30000", "RELOAD_MS = 1500"))
+    browser.open(renewed)
+    browser.wait_for("/^[0-9]+ s ago$/.test(document.querySelector('#written')?.textContent)")
+    browser.run("window.isFirst = true")
+    browser.wait_for("!window.isFirst && !!document.querySelector('#written')")
+    renewed.write_text(page)
+
+
+@pytest.mark.parametrize("width", [390, 800, 1280])
+def test_a_drawing_fills_the_width(browser: Browser, folder: Path, width: int) -> None:
+    browser.resize(width)
+    browser.open(folder / "report.html")
+    shares = browser.run("""[...document.querySelectorAll('svg.drawing')].map((drawing) =>
+        drawing.getBoundingClientRect().width / drawing.parentElement.clientWidth)""")
+    assert len(shares) >= 2 and min(shares) > 0.9
+
+
+@pytest.mark.parametrize("width", [360, 500, 800, 1280])
+def test_no_arrow_beyond_a_strip_is_drawn_over_a_text(browser: Browser, folder: Path, width: int) -> None:
+    browser.resize(width)
+    browser.open(folder / "report.html")
+    assert browser.run(ARROWS_OVER_TEXT) == []
 
 
 def test_without_any_result_there_is_a_page_that_says_so(folder: Path, tmp_path: Path) -> None:

@@ -78,6 +78,21 @@ def test_nothing_is_cut_faint_small_or_over_something_else(browser: Browser, wid
     browser.send("Emulation.clearDeviceMetricsOverride")
 
 
+@pytest.mark.parametrize("width", [390, 800, 1000, 1280])
+def test_no_number_of_the_headline_stands_alone_in_the_last_of_several_rows(
+    browser: Browser, width: int
+) -> None:
+    browser.resize(width)
+    rows = browser.run("""[2, 3, 4, 5, 6, 7].map((count) => {
+        const place = document.querySelector('.answers'), one = place.firstElementChild;
+        place.replaceChildren(...Array.from({ length: count }, () => one.cloneNode(true)));
+        const tops = [...place.children].map((each) => each.getBoundingClientRect().top);
+        return [...new Set(tops)].map((top) => tops.filter((other) => other === top).length);
+    })""")
+    assert all(row[-1] > 1 or set(row) == {1} for row in rows), rows
+    browser.send("Emulation.clearDeviceMetricsOverride")
+
+
 def test_browser_would_report_an_error(browser: Browser) -> None:
     """The test above can fail: an exception and a request for the network are both seen."""
     browser.run("setTimeout(() => { throw new Error('seen') }); fetch('https://example.org/').catch(() => 0)")

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from rich.console import Console
 from rich.table import Table
 
 from opjoule.campaign.axes import several
@@ -56,6 +55,7 @@ from opjoule.studies.ycsb.properties import (
     whole_number,
 )
 from opjoule.studies.ycsb.study import HARNESS_S, WARM_UP, WARM_UP_S, YcsbStudy
+from opjoule.terminal import terminal
 from opjoule.units import counted
 
 SEED = 1
@@ -321,7 +321,7 @@ def show_plan(
         changes: changes that would be made on the board.
     """
     supply = supply_of_rig(plan, rig, options)
-    console = Console(highlight=False, markup=False, soft_wrap=True)
+    console = terminal(soft_wrap=True)
     mark = " (SIMULATED)" if plan.simulated else ""
     console.print(
         f"{plan.study.title} on {plan.board.profile.title}{mark}, {plan.board.medium}", style="bold"

@@ -4,6 +4,7 @@ import json
 import math
 import shutil
 import sys
+import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatch
@@ -46,6 +47,8 @@ from opjoule.trace.journal import read_edges
 from opjoule.units import Missing
 
 SIMULATED: Final = "SIMULATED"
+LEAST_ROOM: Final = 20
+"""Narrowest terminal that a list is fitted to, in columns."""
 CUT_OFF: Final = "partial"
 """Status of a run that was killed or interrupted; its campaign has measured it again, or will."""
 
@@ -129,15 +132,26 @@ def _plain(run: ListedRun) -> dict[str, Any]:
 def print_columns(rows: list[tuple[str, ...]], below: Sequence[str]) -> None:
     """Prints rows of texts as columns, two blanks apart, with control characters as escapes.
 
+    On a terminal that is too narrow for a row, its last columns are on further lines. Elsewhere a row is one line.
+
     Args:
         below: an indented line under each row; an empty one is not printed.
     """
     texts = [[one_line(cell) for cell in row] for row in rows]
     widths = [max(len(row[at]) for row in texts) for at in range(len(texts[0]))] if texts else []
+    room = max(shutil.get_terminal_size().columns, LEAST_ROOM) if sys.stdout.isatty() else sys.maxsize
+    wrap = textwrap.TextWrapper(
+        room, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False
+    )
     for row, line in zip_longest(texts, below[: len(texts)], fillvalue=""):
-        print("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip())
-        if line:
-            print(f"    {one_line(line)}")
+        lines = [""]
+        for text, width in zip(row, widths, strict=True):
+            if lines[-1] and len(lines[-1]) + len(text) > room:
+                lines.append("    ")
+            lines[-1] += f"{text:<{width}}  "
+        lines += [f"    {one_line(line)}"] if line else []
+        for each in filter(None, map(str.rstrip, lines)):
+            print(*wrap.wrap(each), sep="\n")
 
 
 def run_note(options: NoteOptions) -> int:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from rich.console import Console
 from rich.table import Table
 
 from opjoule.cli.runs.options import ConclusionsOptions
@@ -24,6 +23,7 @@ from opjoule.errors import BadInput
 from opjoule.files import csv_text, write_whole
 from opjoule.studies.definition import StudyFolder
 from opjoule.studies.folder import find_study, known_studies
+from opjoule.terminal import terminal
 
 COLUMNS: Final = (
     *("study", "question", "where", "place", "paper", "ratio", "low", "high"),
@@ -63,7 +63,7 @@ def run_conclusions(options: ConclusionsOptions) -> int:
         rows = [_row(study, answer) for study, answers in concluded for answer in answers]
         print(json.dumps([dict(zip(COLUMNS, row, strict=True)) for row in rows], indent=1))
         return 0
-    console = Console(highlight=False, markup=False)
+    console = terminal()
     for study, answers in concluded:
         console.print(_table(study, answers))
         words = [answer.word for answer in answers]

@@ -5,7 +5,6 @@ import shlex
 from pathlib import Path
 from typing import Final
 
-from rich.console import Console
 from rich.table import Table
 
 from opjoule.cli.options import TWINS
@@ -17,6 +16,7 @@ from opjoule.simulation.fitting.fit import FittedTwin, fit_twin
 from opjoule.simulation.fitting.page import missing_runs, page_text, shown
 from opjoule.simulation.fitting.profile_text import write_profile
 from opjoule.simulation.fitting.recorded import read_recorded
+from opjoule.terminal import terminal
 
 EXERCISE: Final = Path("host/opjoule/simulation/fitting/exercise.sh")
 """Script that keeps first the cores and then the medium busy; POSIX sh, for any board."""
@@ -72,7 +72,7 @@ def as_json(fitted: FittedTwin, path: Path) -> dict[str, object]:
 
 
 def _print(fitted: FittedTwin, path: Path, page: Path) -> None:
-    console = Console(highlight=False, markup=False, soft_wrap=True)
+    console = terminal(soft_wrap=True)
     mark = " (SIMULATED)" if fitted.simulated else ""
     first = fitted.records[0]
     console.print(f"Twin of {first.board} with {first.medium}{mark}", style="bold")

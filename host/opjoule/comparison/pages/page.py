@@ -3,6 +3,7 @@
 import os
 import shlex
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
@@ -23,7 +24,7 @@ from opjoule.drawing.markup import Element, element, row, table
 from opjoule.files import write_whole
 from opjoule.opened.answer import SIMULATED
 from opjoule.opened.quantities import NONE, Row, quantity
-from opjoule.report.page import banner, framed, section
+from opjoule.report.page import asset, banner, framed, section
 from opjoule.scripts import program
 from opjoule.units import counted
 
@@ -52,10 +53,13 @@ def comparison_page(compared: Compared, left_out: Sequence[str], target: Path, c
     )
 
 
-def write_campaign_page(folder: Path, named: str = "") -> Path:
+def write_campaign_page(folder: Path, named: str = "", *, goes_on: bool = False) -> Path:
     """Writes report.html over all runs of a folder with an index, compared by each of its axes; returns its path.
 
-    `named`: folder in the page's command, if it will be moved. Raises: RecordFault: no readable index.
+    Args:
+        named: folder in the page's command, if it will be moved.
+        goes_on: further runs will be measured; the page says when it was written, and a browser loads it again.
+    Raises: RecordFault: no readable index.
     """
     index, simulated = read_index(folder)
     page = _rendered(
@@ -67,6 +71,7 @@ def write_campaign_page(folder: Path, named: str = "") -> Path:
         (*program("report").split(), named or str(folder)),
         simulated=simulated,
         index=index,
+        goes_on=goes_on,
     )
     target = folder / "report.html"
     write_whole(target, page.encode())
@@ -84,6 +89,7 @@ def _rendered(
     simulated: bool,
     index: Sequence[ConditionRun] = (),
     verdict: str = "",
+    goes_on: bool = False,
 ) -> str:
     """The page's source.
 
@@ -92,6 +98,7 @@ def _rendered(
         folder: folder of the page; links to the runs' own pages are relative to it.
         command: command that writes the same page.
         index: all measurements of a campaign's cells.
+        goes_on: further runs will be measured.
     """
     mark = " (SIMULATED)" if simulated else ""
     banners = [banner("simulated", "SIMULATED", SIMULATED)] if simulated else []
@@ -100,6 +107,8 @@ def _rendered(
         banners.append(banner("partial", "INCOMPLETE", f"No run has a result of: {', '.join(lacking)}."))
     banners += [banner(warning.kind, warning.title, warning.words) for warning in answers.warnings]
     main = [_head(f"{title}{mark}", kicker, about, verdict, answers.conclusions)]
+    if goes_on:
+        main[0].append(_written_now())
     if answers.compared:
         main.append(section("ratios", f"What differs{mark}", *_ratios(answers.compared)))
     cells = answers.cells
@@ -113,7 +122,16 @@ def _rendered(
     table = _folded(all_runs(index, runs, folder), len(index or runs), "every run")
     main.append(section("runs", "Every run", table))
     main.append(section("methods", "How it was measured", *_methods(cells, command)))
-    return framed(f"{title}{mark}", element("div", *banners, class_="banners"), main)
+    scripts = f"<script>\n{asset('running.js')}</script>" if goes_on else ""
+    return framed(f"{title}{mark}", element("div", *banners, class_="banners"), main, scripts)
+
+
+def _written_now() -> Element:
+    now = datetime.now(UTC)
+    stamp = element("time", f"{now:%Y-%m-%d %H:%M} UTC", id="written", datetime=now.isoformat())
+    return element(
+        "p", "The campaign goes on: written ", stamp, "; this page renews itself.", class_="workload"
+    )
 
 
 def _head(title: str, kicker: str, about: str, verdict: str, conclusions: Sequence[str]) -> Element:

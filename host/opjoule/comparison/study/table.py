@@ -6,7 +6,6 @@ from pathlib import Path
 from statistics import fmean
 from typing import Final
 
-from rich.console import Console
 from rich.table import Table
 
 from opjoule.comparison.run_warnings import print_above, warnings_of
@@ -17,6 +16,7 @@ from opjoule.energy.comparison import Side, differ
 from opjoule.files import csv_text, write_whole
 from opjoule.opened.rounding import rounded
 from opjoule.scripts import program
+from opjoule.terminal import terminal
 from opjoule.units import counted
 
 BEST_TABLE: Final = "best.csv"
@@ -147,7 +147,7 @@ def conclude_studies(folder: Path, *, json: bool = False) -> list[str]:
 
     With `json`, stdout is reserved for JSON and the output goes to stderr.
     """
-    console = Console(highlight=False, markup=False, stderr=json)
+    console = terminal(stderr=json)
     faults = []
     for study in read_studies(sorted(path for path in folder.iterdir() if path.is_dir())):
         write_whole(folder / TABLE, as_csv(study).encode())

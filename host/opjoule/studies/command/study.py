@@ -4,7 +4,6 @@ The job of a study folder is such a program, with the system, data and counts of
 """
 
 import json
-import re
 import shlex
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,6 +19,7 @@ from opjoule.errors import BadInput, NoWheels
 from opjoule.files import file_sha256
 from opjoule.passwords import refuse_passwords
 from opjoule.record.phases import Role
+from opjoule.studies.command.title import SHELL, program_of, title_of
 from opjoule.studies.command.wheels import bring_jars, bring_wheels
 from opjoule.studies.definition import SYSTEM, Part, StudyFolder, in_words
 from opjoule.studies.folder import find_study, given_names
@@ -28,21 +28,8 @@ from opjoule.studies.interface import Step, Study, Workload, around
 RESULTS: Final = "results.jsonl"
 """Suffix of the file in which the job reports its phases."""
 _PATH: Final = "PYTHONPATH"
-_SHELL: Final = ("sh", "-c")
-_LOOKUP: Final = (*_SHELL, 'command -v -- "$1" >/dev/null', "sh")
+_LOOKUP: Final = (*SHELL, 'command -v -- "$1" >/dev/null', "sh")
 """Looks up a program, or a command of the shell itself."""
-_PLAIN_WORD: Final = re.compile(r"[\w.+/-]+(?=\s|$)")
-
-
-def program_of(command: Sequence[str]) -> str:
-    """The program that a command starts: of a shell command its first word, if that is a plain name; else the shell."""
-    if (
-        tuple(command[:2]) == _SHELL
-        and len(command) == 3
-        and (word := _PLAIN_WORD.match(command[2].lstrip()))
-    ):
-        return word[0]
-    return command[0]
 
 
 @dataclass(frozen=True)
@@ -78,8 +65,8 @@ class CommandStudy(Study):
 
     @property
     def label(self) -> str:
-        """ "command" with the study's name or the program's name."""
-        called = self.called or Path(self.command[0]).name
+        """ "command" with the study's name or that of the program or script."""
+        called = self.called or title_of(self.command)
         return "command-" + "".join(letter if letter.isalnum() else "-" for letter in called)[:32]
 
     @property

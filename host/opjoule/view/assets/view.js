@@ -36,6 +36,7 @@ class Viewer {
     const listing = await ask("runs");
     this.live = Boolean(listing.live);
     if (this.live) {
+      this.say("");
       follow(this);
       return;
     }
@@ -47,6 +48,7 @@ class Viewer {
   async list(known = null) {
     const listing = known ?? await ask("runs");
     byId("title").textContent = `Runs in ${listing.folder}`;
+    if (known) this.say("");
     this.table.show(listing.runs, listing.total, listing.whole);
     if (!listing.whole) setTimeout(() => this.during(() => this.list()), ASK_AGAIN_MS);
     else if (!listing.runs.length) this.say(`There is no run in ${listing.folder} yet: host/measure.py makes one.`);
@@ -199,6 +201,7 @@ class Viewer {
     const asked = (what, more = {}) => this.during(() => Promise.all(runs.map((run, i) => (stretches[i]
       ? ask(what, { run: run.name, start: stretches[i][0], end: stretches[i][1], ...more }).catch((error) => ({ error: error.message }))
       : { error: `It has no phase ${this.phase.name} ${this.phase.repeat}.` }))));
+    this.tell([made("p", "Reading the samples of the stretch ...", { class: "reason" })]);
     const answers = await asked("stretch");
     if (!answers || turn !== this.selecting) return;
     this.tell([this.numbers(runs, stretches, answers)]);
