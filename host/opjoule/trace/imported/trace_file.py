@@ -78,13 +78,13 @@ class ImportedTrace:
 
 def _pace(steps_ns: Float64Array) -> tuple[Float64Array, Float64Array]:
     """(usual, longest usual) distance of two rows around each row but the last [ns], each of shape (n - 1,)."""
-    pieces = np.array_split(steps_ns, max(steps_ns.size // PACE_ROWS, 1))
-    usual_ns = np.array([np.median(piece) for piece in pieces])
-    longest_ns = np.array([np.quantile(piece, USUAL) for piece in pieces])
+    length = min(PACE_ROWS, steps_ns.size)
+    pieces = steps_ns[: steps_ns.size // length * length].reshape(-1, length)
+    usual_ns, longest_ns = np.quantile(pieces, [0.5, USUAL], axis=1)
     ends_ns = np.pad(longest_ns, 1, "edge")  # the pace may change between two pieces
     beside_ns = np.max([ends_ns[:-2], longest_ns, ends_ns[2:]], axis=0)
-    lengths = [piece.size for piece in pieces]
-    return np.repeat(usual_ns, lengths), np.repeat(beside_ns, lengths)
+    of_row = np.minimum(np.arange(steps_ns.size) // length, pieces.shape[0] - 1)
+    return usual_ns[of_row], beside_ns[of_row]
 
 
 def _gap(last_ns: int, next_ns: int, period_ns: int) -> Gap:
