@@ -237,7 +237,7 @@ def _check_lost(loss: Loss, window: Window) -> None:
         raise GapError(
             f"{100 * fraction:.1f} % of window {_s(window.start_ns)} to {_s(window.end_ns)} s was lost "
             f"({loss.lost_samples} samples), limit {100 * LOST_FRACTION_MAX:.1f} %: "
-            "check the meter's cable and the host's load"
+            "check the meter's cable and the host's load, or split an imported file at its pauses"
         )
 
 

@@ -31,6 +31,9 @@ SPANS_AGREE: Final = 0.02
 RESOLUTION_S: Final = 2.0
 """Difference between two spans that whole seconds can cause."""
 
+SHOWN: Final = 60
+"""Number of characters of a cell or a line that a message shows."""
+
 Texts = Mapping[int, pa.ChunkedArray]
 
 
@@ -126,22 +129,29 @@ def _left_out(
         row = int(np.argmin(kept))
         wrong = [role for role, column in columns.items() if cells[role][0].garbled[row]] or ["time"]
         column = columns[wrong[0]]
-        first = f"line {table.line_of(row)}: {column.name} is '{str(texts[column.index][row])[:40]}'"
+        first = f"line {table.line_of(row)}: {column.name} is '{_shown(texts[column.index][row])}'"
     else:
-        first = f"'{table.other_lines[0][:60]}' has another number of cells than the first row"
+        first = f"'{_shown(table.other_lines[0])}' has another number of cells than the first row"
     said = f"{counted(rows + lines, 'row')} left out, the first: {first}"
     if rows + lines > max(GARBLED_MAX * (kept.size + lines), 1):
         raise BadInput(f"{table.path}: {said}: too many for a table; are they of another format?")
     return said
 
 
+def _shown(text: object) -> str:
+    """The beginning of a cell or a line, on one line."""
+    return " ".join(str(text).split())[:SHOWN]
+
+
 def _far_off(time_s: Float64Array) -> BoolArray:
     """Times that lie far outside the times of the rows before and after, which increase."""
     far = np.zeros(time_s.size, np.bool_)
-    if time_s.size > 2:
-        before, here, after = time_s[:-2], time_s[1:-1], time_s[2:]
+    known = np.flatnonzero(~np.isnan(time_s))
+    if known.size > 2:
+        before, here, after = time_s[known[:-2]], time_s[known[1:-1]], time_s[known[2:]]
         off_s = np.maximum(before - here, here - after)
-        far[1:-1] = (before < after) & (off_s > FAR_STEPS * np.nanmedian(np.abs(np.diff(time_s))))
+        step_s = float(np.median(np.abs(np.diff(time_s[known]))))
+        far[known[1:-1]] = (before < after) & (off_s > FAR_STEPS * step_s)
     return far
 
 
@@ -178,7 +188,7 @@ def _not_increasing(
     table: TextTable, column: Column, time_s: Float64Array, rows: Int64Array, texts: Texts
 ) -> str:
     late = int(np.argmin(np.diff(time_s) > 0)) + 1
-    text = [str(texts[column.index][int(rows[place])]) for place in (late - 1, late)]
+    text = [_shown(texts[column.index][int(rows[place])]) for place in (late - 1, late)]
     span_s = float(np.max(time_s) - np.min(time_s))
     rate = f"--rate {(time_s.size - 1) / span_s:.4g}" if span_s > 0 else "--rate N"
     return (
