@@ -82,12 +82,29 @@ EventFile::~EventFile() {
 }
 
 void EventFile::begin(EventKind kind, int64_t start_board_ns) {
-  push(moment_line("begin", start_board_ns, event_name(kind)));
+  const std::lock_guard lock(mutex_);
+  going_.push_back({kind, start_board_ns, false});
+  if (!std::exchange(begun_, true)) wake_.notify_one();
 }
 
 void EventFile::add(EventKind kind, int64_t start_board_ns, int64_t end_board_ns,
                     std::string_view detail) {
-  push(activity_line(event_name(kind), start_board_ns, end_board_ns, detail));
+  const std::string line = activity_line(event_name(kind), start_board_ns, end_board_ns, detail);
+  const std::lock_guard lock(mutex_);
+  const auto begun = std::find_if(going_.begin(), going_.end(), [&](const Going& one) {
+    return one.kind == kind && one.start_board_ns == start_board_ns;
+  });
+  if (begun != going_.end()) going_.erase(begun);
+  push_locked(line);
+}
+
+// A reader that follows the file learns in time of what lasts; of the many short syncs of a durable
+// engine it gets one line each.
+void EventFile::say_begins_locked() {
+  begun_ = false;
+  for (Going& one : going_)
+    if (!std::exchange(one.is_said, true))
+      pending_ += moment_line("begin", one.start_board_ns, event_name(one.kind));
 }
 
 void EventFile::sync_edge(int64_t edge_board_ns, double u_ns, int level) {
@@ -114,6 +131,10 @@ void EventFile::append_locked(const std::string& line) {
 
 void EventFile::push(const std::string& line) {
   const std::lock_guard lock(mutex_);
+  push_locked(line);
+}
+
+void EventFile::push_locked(const std::string& line) {
   if (pending_.size() + line.size() > kQueueBytes)
     ++dropped_;
   else
@@ -134,13 +155,14 @@ void EventFile::push_waiting(const std::string& line) {
 void EventFile::write_loop() {
   std::unique_lock lock(mutex_);
   while (!closing_) {
-    wake_.wait(lock, [this] { return closing_ || !pending_.empty(); });
+    wake_.wait(lock, [this] { return closing_ || begun_ || !pending_.empty(); });
     wake_.wait_for(lock, kWritePeriod, [this] { return closing_ || full_; });
     write_pending(lock);
   }
 }
 
 void EventFile::write_pending(std::unique_lock<std::mutex>& lock) {
+  say_begins_locked();
   const std::string lines = std::exchange(pending_, {});
   full_ = false;
   room_.notify_all();

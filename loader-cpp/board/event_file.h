@@ -6,6 +6,8 @@
 //   {"event":"load-change","board_ns":AT,"u_ns":STANDARD_UNCERTAINTY,"level":0|1}
 //   {"event":"phase-begin","board_ns":AT,"detail":"load"}
 //
+// What ends before the next writing has no `begin`.
+//
 // Thread safety: everything but close() from any thread. Lines are copied into a bounded queue that
 // a thread of this object writes out at most ten times a second; it sleeps while there are none.
 #pragma once
@@ -15,6 +17,7 @@
 #include <mutex>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "loader/events.h"
 #include "loader/status.h"
@@ -50,9 +53,17 @@ class EventFile : public EventSink {
 
  private:
   EventFile(int fd, std::string path);
+  // Something that has begun and not ended.
+  struct Going {
+    EventKind kind;
+    int64_t start_board_ns;
+    bool is_said;  // its `begin` is written
+  };
   void push(const std::string& line);
+  void push_locked(const std::string& line);
   void push_waiting(const std::string& line);
   void append_locked(const std::string& line);
+  void say_begins_locked();
   void write_loop();
   void write_pending(std::unique_lock<std::mutex>& lock);
 
@@ -62,9 +73,11 @@ class EventFile : public EventSink {
   std::condition_variable wake_;
   std::condition_variable room_;
   std::string pending_;
+  std::vector<Going> going_;
   uint64_t dropped_ = 0;
   bool closing_ = false;
-  bool full_ = false;  // somebody waits for room
+  bool full_ = false;   // somebody waits for room
+  bool begun_ = false;  // something has begun since the last writing
   Status status_;
   std::thread writer_;
 };

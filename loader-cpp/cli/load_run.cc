@@ -249,14 +249,16 @@ void PhaseCommand::run() {
 }
 
 // Work that opening the database began, as merging the files that an earlier run has left, ends
-// before the first operation: it belongs to no operation of this run.
+// before the first operation: it belongs to no operation of this run. Also with settle=none, which
+// is about the work of this run.
 void PhaseCommand::settle_opening() {
-  if (phase_ != Phase::kRun || !settle_asked_ || stop_requested()) return;
+  if (phase_ != Phase::kRun || stop_requested()) return;
   const int64_t start_ns = board_ns();
-  settle_engine(settle_limit_s_);
+  const bool engine_settled = settle_engine(settle_limit_s_) || !database_->can_settle();
   bool written_back = true;
   const double left_s = settle_limit_s_ - static_cast<double>(board_ns() - start_ns) * 1e-9;
   keep(write_back_rest(left_s, "syncfs after open", &written_back));
+  summary_.opening_settled = engine_settled && written_back;
 }
 
 // In slices, so that a signal or a failure to write the events ends the wait.
@@ -294,11 +296,8 @@ void PhaseCommand::settle() {
 Status PhaseCommand::write_back_rest(double limit_s, const std::string& what, bool* written_back) {
   const bool is_server = options_.path.find("://") != std::string::npos;
   if (options_.path.empty() || is_server || engine_->name == "null") return Status::ok();
-  const int64_t start_ns = board_ns();
-  if (events_ != nullptr) events_->begin(EventKind::kSync, start_ns);
-  Status status = write_back(options_.path, std::max(limit_s, 0.0), written_back);
-  if (events_ != nullptr) events_->add(EventKind::kSync, start_ns, board_ns(), what);
-  return status;
+  return timed(events_.get(), EventKind::kSync, what,
+               [&] { return write_back(options_.path, std::max(limit_s, 0.0), written_back); });
 }
 
 // What an engine writes while it closes is part of its work, and is brought to the medium before

@@ -118,6 +118,7 @@ std::string summary_json(const Summary& summary) {
   json["failure"] = summary.failure.empty() ? Json(nullptr) : Json(summary.failure);
   json["settled"] = summary.settle_asked ? Json(summary.settled) : Json(nullptr);
   json["settle_s"] = summary.settle_s;
+  json["opening_settled"] = summary.opening_settled;
   json["threads"] = summary.settings->threads;
   json["seed"] = static_cast<int64_t>(summary.settings->seed);
   json["settings"] = summary.engine_settings;

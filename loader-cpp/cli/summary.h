@@ -27,6 +27,7 @@ struct Summary {
   double settle_s = 0;
   bool settled = false;
   bool settle_asked = true;
+  bool opening_settled = true;  // what opening began ended before the phase
   bool interrupted = false;
   bool out_of_time = false;  // maxexecutiontime ended the phase, before its operations did
   bool replayed = false;     // the operations came from a trace

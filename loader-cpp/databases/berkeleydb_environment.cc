@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "databases/shared/errno_status.h"
-#include "loader/board_clock.h"
 
 namespace opjoule {
 namespace {
@@ -15,11 +14,7 @@ namespace {
 std::atomic<EventSink*> sync_events{nullptr};
 
 int timed_fsync(int fd) {
-  EventSink* events = sync_events;
-  const int64_t start = board_ns();
-  const int result = fdatasync(fd);
-  if (events != nullptr) events->add(EventKind::kSync, start, board_ns(), "");
-  return result;
+  return timed(sync_events, EventKind::kSync, "", [fd] { return fdatasync(fd); });
 }
 
 // The messages that Berkeley DB gives before it returns a code, which is often just EIO: the first
@@ -142,20 +137,14 @@ Status BerkeleyEnvironment::wrote(uint64_t bytes) {
 }
 
 Status BerkeleyEnvironment::checkpoint() {
-  const int64_t start = board_ns();
-  if (events_ != nullptr) events_->begin(EventKind::kCheckpoint, start);
-  const Status status = berkeley_status(env_->txn_checkpoint(env_, 0, 0, DB_FORCE));
-  if (events_ != nullptr) events_->add(EventKind::kCheckpoint, start, board_ns(), "");
-  return status;
+  return timed(events_, EventKind::kCheckpoint, "",
+               [&] { return berkeley_status(env_->txn_checkpoint(env_, 0, 0, DB_FORCE)); });
 }
 
 Status BerkeleyEnvironment::write_back() {
   if (options_.mode == BerkeleyMode::kTransactional) return checkpoint();
-  const int64_t start = board_ns();
-  if (events_ != nullptr) events_->begin(EventKind::kFlush, start);
-  const Status status = berkeley_status(db_->sync(db_, 0));
-  if (events_ != nullptr) events_->add(EventKind::kFlush, start, board_ns(), "cache written back");
-  return status;
+  return timed(events_, EventKind::kFlush, "cache written back",
+               [&] { return berkeley_status(db_->sync(db_, 0)); });
 }
 
 }  // namespace opjoule

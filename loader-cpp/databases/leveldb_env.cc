@@ -31,10 +31,7 @@ class ObservedFile : public leveldb::WritableFile {
   leveldb::Status Close() override { return file_->Close(); }
   leveldb::Status Flush() override { return file_->Flush(); }
   leveldb::Status Sync() override {
-    const int64_t start = board_ns();
-    leveldb::Status status = file_->Sync();
-    events_->add(EventKind::kSync, start, board_ns(), name_);
-    return status;
+    return timed(events_, EventKind::kSync, name_, [&] { return file_->Sync(); });
   }
 
  private:

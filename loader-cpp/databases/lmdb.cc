@@ -11,7 +11,6 @@
 #include "databases/shared/directory.h"
 #include "databases/shared/errno_status.h"
 #include "databases/shared/options.h"
-#include "loader/board_clock.h"
 #include "loader/database.h"
 
 namespace opjoule {
@@ -86,11 +85,8 @@ class WriteTransaction {
   int commit() {
     MDB_txn* txn = txn_;
     txn_ = nullptr;
-    if (!shared_.sync || shared_.events == nullptr) return mdb_txn_commit(txn);
-    const int64_t start = board_ns();
-    const int result = mdb_txn_commit(txn);
-    shared_.events->add(EventKind::kSync, start, board_ns(), "commit");
-    return result;
+    return timed(shared_.sync ? shared_.events : nullptr, EventKind::kSync, "commit",
+                 [&] { return mdb_txn_commit(txn); });
   }
 
  private:
@@ -205,10 +201,8 @@ class LmdbDatabase : public Database {
 
   // LMDB has no threads of its own: what is left to do is to bring the written pages to the medium.
   Status settle(double, bool* settled) override {
-    const int64_t start = board_ns();
-    const int result = mdb_env_sync(shared_.env, 1);
-    if (shared_.events != nullptr)
-      shared_.events->add(EventKind::kSync, start, board_ns(), "settle");
+    const int result = timed(shared_.events, EventKind::kSync, "settle",
+                             [&] { return mdb_env_sync(shared_.env, 1); });
     *settled = result == 0;
     return to_status(result);
   }

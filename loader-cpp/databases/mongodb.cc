@@ -12,7 +12,6 @@
 #include "databases/mongodb_connection.h"
 #include "databases/shared/marker.h"
 #include "databases/shared/options.h"
-#include "loader/board_clock.h"
 #include "loader/database.h"
 
 namespace opjoule {
@@ -303,10 +302,8 @@ Status MongoDatabase::settle(double, bool* settled) {
   Bson command;
   Bson reply;
   BSON_APPEND_INT32(command.empty(), "fsync", 1);
-  const int64_t start = board_ns();
-  if (events_ != nullptr) events_->begin(EventKind::kCheckpoint, start);
-  const Status status = connection_.command("admin", command.get(), &reply);
-  if (events_ != nullptr) events_->add(EventKind::kCheckpoint, start, board_ns(), "fsync command");
+  const Status status = timed(events_, EventKind::kCheckpoint, "fsync command",
+                              [&] { return connection_.command("admin", command.get(), &reply); });
   *settled = status.is_ok();
   if (integer_in(reply.get(), "code") != kCommandNotFound) return status;
   can_settle_ = false;

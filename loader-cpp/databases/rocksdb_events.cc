@@ -14,26 +14,21 @@ using rocksdb::IODebugContext;
 using rocksdb::IOOptions;
 using rocksdb::IOStatus;
 
-std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+constexpr const char* kDirectory = "directory";
 
-// Runs `sync` and adds how long it took to the events.
-template <typename Sync>
-IOStatus timed(EventSink* events, const std::string& name, Sync sync) {
-  const int64_t start = board_ns();
-  IOStatus status = sync();
-  events->add(EventKind::kSync, start, board_ns(), name);
-  return status;
-}
+std::string base_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 class TimedFile : public rocksdb::FSWritableFileOwnerWrapper {
  public:
   TimedFile(std::unique_ptr<rocksdb::FSWritableFile> file, std::string name, EventSink* events)
       : FSWritableFileOwnerWrapper(std::move(file)), name_(std::move(name)), events_(events) {}
   IOStatus Sync(const IOOptions& options, IODebugContext* debug) override {
-    return timed(events_, name_, [&] { return FSWritableFileWrapper::Sync(options, debug); });
+    return timed(events_, EventKind::kSync, name_,
+                 [&] { return FSWritableFileWrapper::Sync(options, debug); });
   }
   IOStatus Fsync(const IOOptions& options, IODebugContext* debug) override {
-    return timed(events_, name_, [&] { return FSWritableFileWrapper::Fsync(options, debug); });
+    return timed(events_, EventKind::kSync, name_,
+                 [&] { return FSWritableFileWrapper::Fsync(options, debug); });
   }
 
  private:
@@ -46,11 +41,12 @@ class TimedDirectory : public rocksdb::FSDirectoryWrapper {
   TimedDirectory(std::unique_ptr<rocksdb::FSDirectory> directory, EventSink* events)
       : FSDirectoryWrapper(std::move(directory)), events_(events) {}
   IOStatus Fsync(const IOOptions& options, IODebugContext* debug) override {
-    return timed(events_, "directory", [&] { return FSDirectoryWrapper::Fsync(options, debug); });
+    return timed(events_, EventKind::kSync, kDirectory,
+                 [&] { return FSDirectoryWrapper::Fsync(options, debug); });
   }
   IOStatus FsyncWithDirOptions(const IOOptions& options, IODebugContext* debug,
                                const rocksdb::DirFsyncOptions& how) override {
-    return timed(events_, "directory",
+    return timed(events_, EventKind::kSync, kDirectory,
                  [&] { return FSDirectoryWrapper::FsyncWithDirOptions(options, debug, how); });
   }
 

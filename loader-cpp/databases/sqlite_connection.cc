@@ -95,11 +95,12 @@ Status SqliteConnection::failure(int result) const {
 
 int SqliteConnection::checkpoint(int mode) {
   const int64_t start = board_ns();
-  int log_pages = 0;
+  if (events_ != nullptr) events_->begin(EventKind::kCheckpoint, start);
   int moved_pages = 0;
-  const int result = sqlite3_wal_checkpoint_v2(handle_, "main", mode, &log_pages, &moved_pages);
-  if (events_ != nullptr && log_pages >= 0)
-    events_->add(EventKind::kCheckpoint, start, board_ns(), "pages=" + std::to_string(moved_pages));
+  const int result = sqlite3_wal_checkpoint_v2(handle_, "main", mode, nullptr, &moved_pages);
+  if (events_ != nullptr)
+    events_->add(EventKind::kCheckpoint, start, board_ns(),
+                 "pages=" + std::to_string(std::max(moved_pages, 0)));
   return result;
 }
 

@@ -2,8 +2,6 @@
 
 #include <cstdint>
 
-#include "loader/board_clock.h"
-
 namespace opjoule {
 namespace {
 
@@ -33,19 +31,18 @@ int SqliteVfs::open(sqlite3_vfs* vfs, const char* path, sqlite3_file* file, int 
   auto* self = static_cast<SqliteVfs*>(vfs->pAppData);
   const int result = self->below_->xOpen(self->below_, path, file, flags, out);
   if (result == SQLITE_OK && file->pMethods != nullptr)
-    file->pMethods = self->timed(file->pMethods, kind_of(flags));
+    file->pMethods = self->with_timed_sync(file->pMethods, kind_of(flags));
   return result;
 }
 
 int SqliteVfs::sync(sqlite3_file* file, int flags) {
   const auto* table = reinterpret_cast<const TimedMethods*>(file->pMethods);
-  const int64_t start = board_ns();
-  const int result = table->below->xSync(file, flags);
-  table->events->add(EventKind::kSync, start, board_ns(), table->kind);
-  return result;
+  return timed(table->events, EventKind::kSync, table->kind,
+               [&] { return table->below->xSync(file, flags); });
 }
 
-const sqlite3_io_methods* SqliteVfs::timed(const sqlite3_io_methods* below, const char* kind) {
+const sqlite3_io_methods* SqliteVfs::with_timed_sync(const sqlite3_io_methods* below,
+                                                     const char* kind) {
   const std::lock_guard lock(mutex_);
   for (const TimedMethods& table : tables_)
     if (table.below == below && table.kind == kind) return &table.methods;

@@ -37,7 +37,7 @@ class SqliteVfs {
 
   static int open(sqlite3_vfs* vfs, const char* path, sqlite3_file* file, int flags, int* out);
   static int sync(sqlite3_file* file, int flags);
-  const sqlite3_io_methods* timed(const sqlite3_io_methods* below, const char* kind);
+  const sqlite3_io_methods* with_timed_sync(const sqlite3_io_methods* below, const char* kind);
 
   sqlite3_vfs vfs_;
   sqlite3_vfs* below_;

@@ -47,16 +47,30 @@ TEST_CASE("events become JSON lines, hostile details included") {
   const Scratch scratch;
   std::unique_ptr<EventFile> events;
   REQUIRE(EventFile::create(scratch.file("events"), &events).is_ok());
-  events->begin(EventKind::kCompaction, 10);
   events->add(EventKind::kCompaction, 10, 20, "level \"1\"\n\\");
   events->sync_edge(30, 4.2, 1);
   REQUIRE(events->close().is_ok());
   const auto lines = scratch.lines("events");
-  REQUIRE(lines.size() == 3);
-  CHECK(lines[0] == R"({"event":"begin","board_ns":10,"detail":"compaction"})");
-  CHECK(lines[1] ==
+  REQUIRE(lines.size() == 2);
+  CHECK(lines[0] ==
         R"({"event":"compaction","board_ns":10,"end_board_ns":20,"detail":"level \"1\" \\"})");
-  CHECK(lines[2] == R"({"event":"sync-edge","board_ns":30,"u_ns":5,"level":1})");
+  CHECK(lines[1] == R"({"event":"sync-edge","board_ns":30,"u_ns":5,"level":1})");
+}
+
+TEST_CASE("what lasts is announced before it ends, once") {
+  const Scratch scratch;
+  std::unique_ptr<EventFile> events;
+  REQUIRE(EventFile::create(scratch.file("events"), &events).is_ok());
+  events->begin(EventKind::kSync, 10);
+  while (scratch.lines("events").empty()) std::this_thread::yield();
+  events->add(EventKind::kSync, 10, 20, "");
+  events->begin(EventKind::kCompaction, 30);  // and does not end
+  REQUIRE(events->close().is_ok());
+  const auto lines = scratch.lines("events");
+  REQUIRE(lines.size() == 3);
+  CHECK(lines[0] == R"({"event":"begin","board_ns":10,"detail":"sync"})");
+  CHECK(lines[1] == R"({"event":"sync","board_ns":10,"end_board_ns":20,"detail":""})");
+  CHECK(lines[2] == R"({"event":"begin","board_ns":30,"detail":"compaction"})");
 }
 
 TEST_CASE("a FIFO that nobody reads is told, not waited for without end") {

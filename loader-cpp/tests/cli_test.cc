@@ -101,6 +101,48 @@ TEST_CASE("load and run print their phases and a summary, and leave their files"
   }
 }
 
+TEST_CASE("what opening the database begins ends before the run, also with settle=none") {
+  const Folder folder{in_memory()};
+  for (const std::string& engine : common_engines()) {
+    Arguments arguments{"load",
+                        "--db",
+                        engine,
+                        "--path",
+                        folder / engine,
+                        "--events",
+                        folder / "events",
+                        "-p",
+                        "recordcount=3000",
+                        "-p",
+                        "operationcount=100",
+                        "-p",
+                        "updateproportion=0",
+                        "-p",
+                        "settle=none",
+                        "-p",
+                        "leveldb.write_buffer_bytes=65536",
+                        "-p",
+                        "rocksdb.write_buffer_bytes=65536"};
+    Loader load(arguments);
+    REQUIRE_MESSAGE(load.exit_code() == 0, load.lines().back());
+    arguments[0] = "run";
+    Loader run(arguments);
+    REQUIRE_MESSAGE(run.exit_code() == 0, run.lines().back());
+    CHECK(Json::parse(run.lines().back())["summary"]["opening_settled"] == true);
+    int64_t start_board_ns = 0;
+    for (const std::string& line : run.lines())
+      if (const Json said = Json::parse(line); said.value("phase", "") == "run-start")
+        start_board_ns = said["board_ns"];
+    for (const std::string& line : folder.lines("events")) {
+      const Json event = Json::parse(line);
+      if (!event.contains("end_board_ns")) continue;
+      const bool began_before = event["board_ns"].get<int64_t>() < start_board_ns;
+      CHECK_MESSAGE((!began_before || event["end_board_ns"].get<int64_t>() <= start_board_ns),
+                    line);
+    }
+  }
+}
+
 TEST_CASE("bad input is one line that names it, and exit code 2") {
   const Folder folder{in_memory()};
   const std::string malformed = folder.write("malformed", "recordcount=10\nnonsense\n");

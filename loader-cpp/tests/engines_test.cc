@@ -343,7 +343,8 @@ TEST_CASE("every property is in docs/reference/databases.md, with its default") 
   }
 }
 
-TEST_CASE("durable writes are synced one by one, and seen as events on the board clock") {
+TEST_CASE(
+    "durable writes are synced one by one, and their begin and end are events on the board clock") {
   for_each_file_engine([](const Engine& engine, Place& place) {
     place.properties.set("durability", "sync");
     Opened opened = place.open(engine, How::kCreate);
@@ -351,8 +352,13 @@ TEST_CASE("durable writes are synced one by one, and seen as events on the board
     CHECK(opened.database->settings().at("durability") == "sync");
     const size_t before = place.events.of(EventKind::kSync).size();
     load(*client, 0, 20);
+    bool settled = false;
+    CHECK_OK(opened.database->settle(3600, &settled));
     const auto syncs = place.events.of(EventKind::kSync);
     CHECK(syncs.size() >= before + 20);
+    for (const EventKind kind :
+         {EventKind::kSync, EventKind::kFlush, EventKind::kCompaction, EventKind::kCheckpoint})
+      for (const SeenEvent& event : place.events.of(kind)) CHECK(place.events.was_begun(event));
     for (size_t i = 1; i < syncs.size(); ++i) {
       CHECK(syncs[i].end_board_ns >= syncs[i].start_board_ns);
       CHECK(syncs[i].start_board_ns >= syncs[i - 1].start_board_ns);

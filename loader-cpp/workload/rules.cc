@@ -64,7 +64,7 @@ const std::vector<PropertyRule>& workload_rules() {
       {"core_workload_insertion_retry_limit", "0", "load: tries after a failed insert"},
       {"core_workload_insertion_retry_interval", "3", "load: seconds between them, +-20 %"},
       {"core_workload_insertion_keep_going_on_error", "false", "load: go on after a failed insert"},
-      {"settle", "auto", "none: do not wait for the engine and the file system afterwards"},
+      {"settle", "auto", "none: do not wait for the engine and the file system after the phase"},
       {"settle.limit_s", "60", "longest wait for them [s]"},
   };
   return rules;

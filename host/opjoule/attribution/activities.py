@@ -17,6 +17,7 @@ from opjoule.trace.power_trace import Float64Array, Int64Array
 SYNC: Final = "sync"
 """An engine or the system waits for the medium to store what was written."""
 _NEVER: Final = np.iinfo(np.int64).min
+_ALWAYS: Final = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True)
@@ -57,14 +58,20 @@ class Intervals:
         }
 
 
-def background(events: pa.Table) -> dict[str, Intervals]:
-    """The engine's work by activity, from events.parquet; activities that never began are left out."""
+def background(events: pa.Table, start_ns: int = _NEVER, end_ns: int = _ALWAYS) -> dict[str, Intervals]:
+    """The engine's work by activity, from events.parquet, as far as it lies in a span of time.
+
+    Activities without any are left out. Work that began before the span, such as a compaction that opening the
+    database has started, counts from the span's start on.
+    """
     by_activity = {}
     for name in ACTIVITIES:
         rows = events.filter(pc.and_(pc.equal(events["event"], name), pc.is_valid(events["end_board_ns"])))
         if len(rows):
-            starts, ends = rows["board_ns"].to_numpy(), rows["end_board_ns"].to_numpy()
-            by_activity[name] = Intervals.of(starts.astype(np.int64), ends.astype(np.int64))
+            starts, ends = (rows[side].to_numpy().astype(np.int64) for side in ("board_ns", "end_board_ns"))
+            inside = (starts < end_ns) & (ends > start_ns)
+            if inside.any():
+                by_activity[name] = Intervals.of(np.maximum(starts[inside], start_ns), ends[inside])
     return by_activity
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -13,16 +14,18 @@ import pyarrow as pa
 from opjoule.attribution.activities import background
 from opjoule.attribution.attribute import attribute_runs
 from opjoule.attribution.counters import Counters
+from opjoule.attribution.overlap import overlap_s
 from opjoule.attribution.shares import Attribution
 from opjoule.attribution.storage import StorageTrace
 from opjoule.attribution.work import Work
 from opjoule.databases.registry import background_threads
 from opjoule.energy.baseline import MarginalEnergy
+from opjoule.evaluation.quantities.attribution import READS
 from opjoule.evaluation.quantities.repeat import NO_IDLE, Repeat, RepeatEnergy, SystemSamples
 from opjoule.evaluation.repeat_energy import AlignedTrace, repeat_idle
 from opjoule.operations import schemas
 from opjoule.operations.operation_table import OperationTable
-from opjoule.record.phases import Cycle
+from opjoule.record.phases import Cycle, Phase
 from opjoule.record.result import WAITED
 from opjoule.units import Missing
 
@@ -91,7 +94,6 @@ def _work(
         why = f"the run lasted {run_s:.2g} s, and the meter samples every {period_s:.2g} s"
         return Missing(f"too few windows: {why}", "J")
     start_ns, end_ns = cycle.work.start_board_ns, end.end_board_ns
-    stamps = events["board_ns"].to_numpy()
     return Work(
         aligned.cells,
         aligned.board_to_meter,
@@ -101,7 +103,7 @@ def _work(
         idle,
         lambda: _marginal(run.energy()),
         run.operations,
-        background(events.filter(pa.array((stamps >= start_ns) & (stamps < end_ns)))),
+        background(events, start_ns, end_ns),
         background_threads(database) == 1,
         _counters(run.samples),
         aligned.sensor.seen_fraction,
@@ -144,6 +146,30 @@ def waiting_warnings(repeats: Sequence[Repeat], slower: str) -> list[str]:
         f"{WAITED} about {100 * waited:.0f} % of the run: the engine blocked them or slowed them down. The "
         f"energy of the run contains the idle power of that time, and may depend on the medium{advice}"
     ]
+
+
+def background_warnings(runs: Sequence[Phase], repeats: Sequence[Repeat], events: pa.Table) -> list[str]:
+    """One line if the engine worked in the background of runs that only read, with the seconds of each activity."""
+    reading = {repeat.number for repeat in repeats if _only_reads(repeat.operations)}
+    spans_ns = [(run.start_board_ns, run.end_board_ns) for run in runs if run.repeat in reading]
+    worked_s: defaultdict[str, float] = defaultdict(float)
+    for span_ns in spans_ns:
+        for name, intervals in background(events, *span_ns).items():
+            merged = intervals.merged
+            worked_s[name] += float(overlap_s(np.array(span_ns), merged.start_ns, merged.end_ns)[0])
+    if not worked_s:
+        return []
+    of_s = sum(end_ns - start_ns for start_ns, end_ns in spans_ns) * 1e-9
+    listed = ", ".join(f"{name} {seconds:.2g} s" for name, seconds in worked_s.items())
+    return [
+        f"the engine worked in the background of {of_s:.3g} s of reads: {listed}. The energy per operation includes it"
+    ]
+
+
+def _only_reads(operations: OperationTable) -> bool:
+    """Whether a log has operations, and all of them read."""
+    kinds = operations.counts()
+    return bool(kinds) and all(kind in READS for kind in kinds)
 
 
 def course_table(repeats: Sequence[Repeat]) -> pa.Table:

@@ -153,6 +153,8 @@ class LoaderSummary(Struct, frozen=True):
     cpu_s: float | None = None
     """Processor time of the loader [s]."""
     by_kind: dict[str, KindSummary] = {}
+    opening_settled: bool = True
+    """Whether the work that opening the database began ended before the phase."""
     settings: dict[str, str] = {}
     mix_blocks: int | None = None
     """Number of mix blocks of changing mix in the run; None if the mix was constant."""

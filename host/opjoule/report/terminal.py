@@ -158,6 +158,8 @@ def part_rows(answer: Answer) -> list[tuple[str, str]]:
     if names and not isinstance(together, Missing):
         note = "together" if len(names) > 1 else "what the other parts leave"
         rows.append((" + ".join(names), f"{quantity_text(together)}  {note}"))
+        if len(names) == 1:
+            del unknown[names[0]]
     reasons = [f"{name} ({why})" for name, why in unknown.items()]
     return [*rows, *([("not identifiable", ", ".join(reasons))] if reasons else [])]
 

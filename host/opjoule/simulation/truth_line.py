@@ -177,7 +177,7 @@ def _activities(true_j: dict[str, float], result: dict[str, Any]) -> list[KnownF
     together, kinds = stated.get("unseparated"), stated.get("foreground")
     unidentified = [name for name in given if stated[name]["value"] is None]
     if unidentified and together and together["u"] and kinds and kinds["value"] is not None:
-        about = f"{' + '.join(unidentified)} together"
+        about = " + ".join(unidentified) + (" together" if len(unidentified) > 1 else "")
         figures.append(_beside(about, math.fsum(true_j[name] for name in unidentified), together))
     return figures
 

@@ -10,11 +10,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import quantities_page
+from opjoule.attribution.activities import background
 from opjoule.attribution.shares import Attribution, Share
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.cells import Cells
 from opjoule.evaluation import wording as results
-from opjoule.evaluation.attributed import waiting_warnings
+from opjoule.evaluation.attributed import background_warnings, waiting_warnings
 from opjoule.evaluation.faults import withhold
 from opjoule.evaluation.quantities.attribution import unseparated
 from opjoule.evaluation.quantities.common import COMMON, above_idle, counter
@@ -38,6 +39,7 @@ from rich.console import Console
 from usual_phases import usual_phase
 
 IDLE_W, RUN_W, RUN_S = 3.0, 4.0, 10.0
+S = 1_000_000_000
 
 
 def power_above_idle(of):
@@ -287,3 +289,27 @@ def test_a_result_says_so_if_operations_waited(waited, slower, words):
     said = waiting_warnings(repeats, slower)
     assert len(said) == bool(words)
     assert all(word in said[0] for word in words) and not any("()" in line for line in said)
+
+
+def test_work_that_began_before_the_run_and_goes_on_in_it_counts_and_is_a_notice_if_the_run_only_reads():
+    """For example a compaction of the load, started by opening the database."""
+    rows = [("compaction", 0, 3 * S), ("sync", 1 * S, 2 * S), ("sync", S // 2, S), ("flush", 11 * S, 12 * S)]
+    columns = dict(
+        zip(("event", "board_ns", "end_board_ns"), map(list, zip(*rows, strict=True)), strict=True)
+    )
+    events = pa.table(columns)
+    inside = background(events, S, 11 * S)
+    assert {name: (int(of.start_ns[0]), int(of.end_ns[0])) for name, of in inside.items()} == {
+        "compaction": (S, 3 * S),
+        "sync": (S, 2 * S),
+    }
+    run = usual_phase("run", 1, S, 11 * S)
+
+    def warned(**counts):
+        return background_warnings(
+            [run], [SimpleNamespace(number=1, operations=SimpleNamespace(counts=lambda: counts))], events
+        )
+
+    assert "10 s of reads: compaction 2 s, sync 1 s" in warned(read=5, scan=1)[0]
+    assert warned(read=5, update=1) == warned() == []
+    assert background_warnings([usual_phase("run", 1, 12 * S, 13 * S)], [], events) == []

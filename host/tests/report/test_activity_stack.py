@@ -86,6 +86,18 @@ def test_a_part_with_a_value_is_identified():
     assert told_parts(result(flush=KNOWN, sync=REFUSED)) == {"read", "flush"}
 
 
+def test_a_part_that_all_others_leave_is_stated_once():
+    """It is not listed as not identifiable as well. Two such parts have a sum, and neither is identifiable."""
+    others = ("foreground", "flush", "compaction", "checkpoint", "write_back", "unseparated")
+    for refused in (["sync"], ["sync", "tail"]):
+        numbers = result(**dict.fromkeys([*others, "tail"], KNOWN) | dict.fromkeys(refused, REFUSED))
+        answer = SimpleNamespace(
+            result=numbers, quantities=WORDING.quantities, quantity=lambda key, of=numbers: quantity(of, key)
+        )
+        rows = dict(part_rows(answer))  # type: ignore[arg-type]  # as much of an answer as is read
+        assert " + ".join(refused) in rows and ("not identifiable" in rows) == (len(refused) > 1)
+
+
 def test_where_only_a_kind_is_not_identified_no_row_gives_a_sum_of_nothing():
     """All kinds together are identified: what is left beside the identified parts is nobody's."""
     known = ("foreground", "flush", "compaction", "checkpoint", "sync", "write_back", "tail", "unseparated")

@@ -179,6 +179,17 @@ def test_what_the_medium_draws_while_a_sync_waits_for_it_is_the_sync_s(tmp_path,
     assert drawn_j["sync"] > active_w * 0.1
 
 
+def test_what_the_medium_draws_during_a_sync_that_lasts_is_the_sync_s_before_it_ends(tmp_path, files):
+    _, events = files
+    event = {"event": "begin", "board_ns": START_NS + 200 * MS, "detail": "sync"}
+    events.write_text(json.dumps(event) + "\n")
+    _, end_ns = played(model(tmp_path), 2300, cpu=0.0, busy=[(100, 2300, MediumMode.WRITING)])
+    drawn_j = PartCourse.read(tmp_path / PARTS).between(START_NS, end_ns)
+    active_w = load_model("rpi4", "sd", Supply(5.1, 0.0)).medium.active_w
+    assert drawn_j["write_back"] == pytest.approx(active_w * 0.1)
+    assert drawn_j["sync"] > active_w * 2.1
+
+
 def test_a_sync_in_a_compaction_is_the_sync_s(tmp_path, files):
     _, events = files
     spans = {"compaction": (100, 900), "sync": (400, 600)}

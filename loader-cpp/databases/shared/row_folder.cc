@@ -10,7 +10,6 @@
 #include "databases/shared/directory.h"
 #include "databases/shared/errno_status.h"
 #include "databases/shared/options.h"
-#include "loader/board_clock.h"
 
 namespace opjoule {
 namespace {
@@ -159,11 +158,8 @@ class FolderClient : public Client {
   }
 
   Status timed_sync(int fd, const std::string& path) {
-    const int64_t start = board_ns();
-    const int result = fsync(fd);
-    const int error = errno;
-    if (shared_.events != nullptr) shared_.events->add(EventKind::kSync, start, board_ns(), "");
-    return result == 0 ? Status::ok() : errno_status("sync", path, error);
+    return timed(shared_.events, EventKind::kSync, "",
+                 [&] { return fsync(fd) == 0 ? Status::ok() : errno_status("sync", path); });
   }
 
   const Shared& shared_;
