@@ -50,14 +50,16 @@ def _one(timeline: Timeline, options: argparse.Namespace, seed: int) -> list[Hel
 
 
 def line(name: str, parts: Sequence[Held]) -> str:
-    """Row of the table: parts identified, intervals held, median width and median error."""
+    """Row of the table: parts identified, intervals held, median width and error, and mean error with its own error."""
     identified = [figure for figure in parts if figure.identified]
-    cells = [name, f"{len(identified)} of {len(parts)}", "", "", ""]
+    cells = [name, f"{len(identified)} of {len(parts)}", "", "", "", ""]
     if identified:
         width = np.median([figure.u_j / (figure.true_j or figure.whole_j) for figure in identified])
-        error = np.median([abs(figure.error) for figure in identified])
+        errors = np.array([figure.error for figure in identified])
+        mean_u = errors.std(ddof=1) / np.sqrt(errors.size) if errors.size > 1 else np.nan
         cells[2] = f"{100 * np.mean([figure.covered for figure in identified]):.1f} of 100"
-        cells[3:] = [f"±{100 * width:.2g} %", f"{100 * error:.2g} %"]
+        cells[3:] = [f"±{100 * width:.2g} %", f"{100 * np.median(np.abs(errors)):.2g} %"]
+        cells.append(f"{100 * errors.mean():+.2g} ± {100 * mean_u:.2g} %")
     return "| " + " | ".join(cells) + " |"
 
 
@@ -105,7 +107,9 @@ def main() -> int:
     reads = f", {options.reads:g} pages read a second" if options.reads else ""
     wake = "" if options.wake is None else f", a wait costs {options.wake:g} us"
     print(f"SIMULATED; seeds {seeds} of each record{late}{reads}{wake}{sensor}\n")
-    print("| | identified | held | median width | median error |\n|---|---|---|---|---|")
+    print(
+        "| | identified | held | median width | median error | bias ± its standard error |\n|---|---|---|---|---|---|"
+    )
     for name, parts in by_record.items():
         print(line(name, parts))
     print(line("every kind", [figure for figure in everything if figure.name in KINDS]))
