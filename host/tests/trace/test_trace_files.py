@@ -284,3 +284,27 @@ def test_times_without_a_date_and_a_number_that_falls_back_are_told_with_all_the
         File(
             "Time,I (A),U (V)\n1772000000.1234567,0.6,5\n1772000000.1234561,0.6,5\n1772000000.2,0.6,5\n"
         ).read(tmp_path)
+
+
+def test_a_decimal_comma_counts_wherever_it_first_appears(tmp_path):
+    text = "t_s;i_mA;v_V\n" + rows("{n};600;5", 301) + "301;600,5;5,5\n"
+    trace = File(text).read(tmp_path)
+    assert (trace.current_a[-1], trace.voltage_v[-1]) == pytest.approx((0.6005, 5.5))
+    assert trace.current_a[0] == pytest.approx(0.6)
+
+
+def test_a_cell_without_a_unit_among_cells_with_units_is_left_out(tmp_path):
+    text = "t_s,i,v_V\n" + rows("{t},600 mA,5") + "1.1,600,5\n1.2,600 mA,5\n"
+    trace = File(text).read(tmp_path)
+    assert trace.notes == ["1 row left out, the first: line 13: i is '600'"]
+    assert trace.current_a == pytest.approx(np.full(12, 0.6))
+
+
+def test_a_comma_that_is_neither_decimal_nor_between_thousands_is_no_number(tmp_path):
+    text = "t_s;i_mA;v_V\n" + rows("{t};600.0;5") + "1.1;60,0;5\n"
+    assert File(text).read(tmp_path).notes == ["1 row left out, the first: line 13: i_mA is '60,0'"]
+
+
+def test_a_current_that_no_board_draws_is_in_another_unit(tmp_path):
+    with pytest.raises(BadInput, match="line 2: current of 600 A, expected -200 to 200: check the unit"):
+        File("time_s,current_A,voltage_V\n" + rows("{t},600,5")).read(tmp_path)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from typing import Final
@@ -29,6 +29,10 @@ _CLOCK: Final = (
     r"\s*(?P<half>[AaPp][Mm])?\s*(?P<zone>Z|UTC|GMT|[-+][0-9]{2}:?[0-9]{2})?"
 )
 _MOMENT: Final = rf"^(?:{_DATE}[T ,]\s*)?{_CLOCK}$"
+_COMMAS: Final = r"^\s*[-+]?[0-9]*,[0-9][0-9,]*(?:[eE][-+]?[0-9]+)?\s*[A-Za-zµμ]*\s*$"
+_POINT: Final = r"^\s*[-+]?[0-9,]*\.[0-9]+(?:[eE][-+]?[0-9]+)?\s*[A-Za-zµμ]*\s*$"
+_THOUSANDS: Final = r"^\s*[-+]?[1-9][0-9]{0,2}(?:,[0-9]{3})+(?:\.[0-9]*)?\s*[A-Za-zµμ]*\s*$"
+"""Numbers with commas, with a decimal point, and with commas between thousands."""
 _VALUE: Final = re.compile(
     r"[-+]?(?:[0-9][0-9.,]*|[.,][0-9]+)(?:[eE][-+]?[0-9]+)?(?:\s*[A-Za-zµμ]{1,2})?|nan", re.I
 )
@@ -63,10 +67,30 @@ class Numbers:
     """smallest difference that the cells' digits show, in the unit of `values`"""
 
 
+def have_decimal_comma(columns: Iterable[pa.ChunkedArray], separator: str) -> bool:
+    """Whether the numbers of a table have a decimal comma. Raises: BadInput: it may as well separate thousands."""
+    with_comma = [column for column in columns if _any(pc.match_substring(column, ","))]
+    numbers_of = [column.filter(pc.match_substring_regex(column, _COMMAS)) for column in with_comma]
+    if not any(map(len, numbers_of)) or any(_any(pc.match_substring_regex(one, _POINT)) for one in columns):
+        return False
+    if separator == "," and all(_all(pc.match_substring_regex(one, _THOUSANDS)) for one in numbers_of):
+        first = next(one[0] for one in numbers_of if len(one))
+        raise BadInput(f"'{first}' has a decimal comma or one between thousands: export it with a point")
+    return True
+
+
 def numbers(column: pa.ChunkedArray, units: Mapping[str, float], *, decimal_comma: bool) -> Numbers:
-    """A column of cells as numbers; `units`: unit behind a number -> factor to the base unit."""
+    """A column of cells as numbers; `units`: unit behind a number -> factor to the base unit.
+
+    A comma that is no decimal comma is allowed between thousands alone.
+    """
     text = pc.utf8_trim_whitespace(column)
-    text = pc.replace_substring(text, ",", "." if decimal_comma else "")
+    if decimal_comma:
+        text = pc.replace_substring(text, ",", ".")
+    elif _any(pc.match_substring(text, ",")):
+        text = pc.if_else(
+            pc.match_substring_regex(text, _THOUSANDS), pc.replace_substring(text, ",", ""), text
+        )
     present = pc.invert(pc.is_in(pc.utf8_lower(text), value_set=ABSENT))
     text = pc.if_else(present, text, None)
     try:
@@ -79,12 +103,21 @@ def numbers(column: pa.ChunkedArray, units: Mapping[str, float], *, decimal_comm
     has_units, step = False, 10.0 ** -_decimals(text)
     if unit_of_row is not None:
         words, index = _encoded(unit_of_row)
-        factors = np.array([units.get(word, np.nan) if word else 1.0 for word in words])
-        values *= factors[index]
         has_units = any(word in units for word in words)
+        without = np.nan if has_units else 1.0
+        factors = np.array([units.get(word, np.nan) if word else without for word in words])
+        values *= factors[index]
         step *= float(np.nanmin(factors, initial=1.0))
     values[~np.isfinite(values)] = np.nan
     return Numbers(values, np.isnan(values) & _flags(present), has_units, step)
+
+
+def _any(flags: pa.ChunkedArray) -> bool:
+    return bool(pc.any(flags).as_py())
+
+
+def _all(flags: pa.ChunkedArray) -> bool:
+    return bool(pc.all(flags).as_py())
 
 
 def _decimals(text: pa.ChunkedArray) -> int:

@@ -14,7 +14,13 @@ import pyarrow.compute as pc
 
 from opjoule.errors import BadInput
 from opjoule.trace.imported.agreement import disagreement_w
-from opjoule.trace.imported.cell_values import Numbers, looks_like_moment, moments, numbers
+from opjoule.trace.imported.cell_values import (
+    Numbers,
+    have_decimal_comma,
+    looks_like_moment,
+    moments,
+    numbers,
+)
 from opjoule.trace.imported.columns import Column, cell_units, find_columns, missing_columns
 from opjoule.trace.imported.formats import SMARTPOWER3, Format, recognise
 from opjoule.trace.imported.signals import Signals
@@ -46,7 +52,11 @@ def table_signals(path: Path, mapping: Mapping[str, str], rate_hz: float | None)
     texts = table.read(
         {index for of_role in found.values() for column in of_role for index in column.indices}
     )
-    cells = {role: [_values(table, role, one, texts) for one in of_role] for role, of_role in found.items()}
+    comma = _decimal_comma(table, texts)
+    cells = {
+        role: [_values(table, role, one, texts, decimal_comma=comma) for one in of_role]
+        for role, of_role in found.items()
+    }
     if rate_hz is not None:
         rows = len(next(iter(texts.values())))
         found.pop("time", None)
@@ -91,14 +101,21 @@ def _without_channels_off(table: TextTable, form: Format) -> Format:
     )
 
 
-def _values(table: TextTable, role: str, column: Column, texts: Texts) -> Numbers:
+def _decimal_comma(table: TextTable, texts: Texts) -> bool:
+    try:
+        return have_decimal_comma(texts.values(), table.separator)
+    except BadInput as error:
+        raise BadInput(f"{table.path}: {error}") from None
+
+
+def _values(table: TextTable, role: str, column: Column, texts: Texts, *, decimal_comma: bool) -> Numbers:
     """The cells of a column, in base units."""
     text = texts[column.index]
     if column.date is not None:
         text = pc.binary_join_element_wise(texts[column.date], text, " ")
     if role == "time" and looks_like_moment(table.first_row[column.index]):
         return moments(text, column.name)
-    read = numbers(text, cell_units(role), decimal_comma=table.decimal_comma)
+    read = numbers(text, cell_units(role), decimal_comma=decimal_comma)
     factor = 1.0 if read.has_units else column.factor
     return replace(read, values=read.values * factor, step=read.step * factor)
 

@@ -25,9 +25,6 @@ BLANKS: Final = " "
 _BLANKS: Final = re.compile(r"\s+(?![(\[])")
 """Blanks between cells; a bracket belongs to the name before it."""
 SEPARATORS: Final = (",", ";", "\t", BLANKS)
-_WITH_COMMA: Final = re.compile(r"[-+]?[0-9]*,[0-9]+")
-_WITH_POINT: Final = re.compile(r"[-+]?[0-9,]*\.[0-9]+(?:[eE][-+]?[0-9]+)?")
-_THOUSANDS: Final = re.compile(r"[-+]?[1-9][0-9]{0,2}(?:,[0-9]{3})+")
 _UNIT: Final = re.compile(r"[(\[]?(?:[munµμ]?[sAVW]|)[)\]]?")
 """A cell of a header line that contains units alone."""
 _MARKS: Final = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16", codecs.BOM_UTF8: "utf-8-sig"}
@@ -41,7 +38,6 @@ class TextTable:
     encoding: str
     separator: str
     """`,`, `;`, a tab, or BLANKS for any number of blanks and tabs"""
-    decimal_comma: bool
     before: list[str]
     """lines before the first row that are not empty, with the header"""
     lines_before: int
@@ -182,27 +178,12 @@ def _table(
         path=path,
         encoding=encoding,
         separator=separator,
-        decimal_comma=_decimal_comma(
-            path, [cell for line in lines[first:] for cell in split(line, separator)], separator
-        ),
         before=before,
         lines_before=first,
         names=names or [str(place + 1) for place in range(len(cells))],
         header=before[-1] if names else "",
         first_row=cells,
     )
-
-
-def _decimal_comma(path: Path, cells: list[str], separator: str) -> bool:
-    """Whether numbers have a decimal comma. Raises: BadInput: it may as well separate thousands."""
-    commas = [cell for cell in cells if _WITH_COMMA.fullmatch(cell)]
-    if not commas or any(map(_WITH_POINT.fullmatch, cells)):
-        return False
-    if separator == "," and all(map(_THOUSANDS.fullmatch, commas)):
-        raise BadInput(
-            f"{path}: '{commas[0]}' has a decimal comma or one between thousands: export it with a point"
-        )
-    return True
 
 
 def _names(before: list[str], cells: list[str], separator: str) -> list[str]:

@@ -33,7 +33,7 @@ LOST_ROWS_MAX: Final = 1_000_000
 """Maximum number of consecutive rows that count as missing; a longer stretch is a pause of the recording."""
 PAUSE: Final = "pause in the imported file"
 VOLTAGE_MAX_V: Final = 1000.0
-CURRENT_MAX_A: Final = 1000.0
+CURRENT_MAX_A: Final = 200.0
 LIMITS: Final = {
     "voltage": (0.0, VOLTAGE_MAX_V, "V"),
     "current": (-CURRENT_MAX_A, CURRENT_MAX_A, "A"),
