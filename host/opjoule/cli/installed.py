@@ -13,6 +13,7 @@ from opjoule.cli.commands import COMMANDS
 from opjoule.cli.compare.commands import measures_commands
 from opjoule.cli.compare.options import COMPARE
 from opjoule.cli.failures import one_line
+from opjoule.cli.shell_files import completion, manual
 from opjoule.errors import BadInput, suggestion
 from opjoule.scripts import INSTALLED
 
@@ -26,13 +27,16 @@ ANALYSIS: Final = {
 }
 """Commands of the installed package, and what each is for."""
 CLONE: Final = "from a clone, on Debian 12, Debian 13 or Raspberry Pi OS"
+_ABOUT: Final = "analyses what OpJoule has measured: joules per database operation on single-board computers"
 _HELP: Final = f"""\
 usage: {INSTALLED} COMMAND ...
 
-Analyses what OpJoule has measured: joules per database operation on single-board computers.
+{_ABOUT[:1].upper() + _ABOUT[1:]}.
 
 {{commands}}
 (each has its own --help)
+  completion  print the completion for bash: write eval "$(opjoule completion)" into ~/.bashrc
+  man         print the manual page: opjoule man | man -l -
 
 In Python: opjoule.open_run("RECORD"). Measuring, also with a simulated rig, runs {CLONE}.
 """
@@ -46,6 +50,12 @@ def main() -> int:
             _HELP.format(commands="\n".join(f"  {name:<9} {about}" for name, about in ANALYSIS.items())),
             end="",
         )
+        return 0
+    if argv == ["completion"]:
+        print(completion(ANALYSIS), end="")
+        return 0
+    if argv == ["man"]:
+        print(manual(ANALYSIS, _ABOUT), end="")
         return 0
     if argv == ["--version"]:
         print(__version__)

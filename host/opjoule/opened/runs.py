@@ -96,12 +96,13 @@ class OpenedRuns:
         """A DuckDB query over `results`, `power`, `operations`, `events` and `system`. Data are read when rows are
         fetched (`fetchall()`, `df()`, `to_arrow_table()`, `fetch_record_batch()`).
 
-        Raises: BadInput: DuckDB rejects the query.
+        Raises: BadInput: DuckDB rejects the query, or is not installed.
         """
-        import duckdb  # noqa: PLC0415
+        database = self._database
+        import duckdb  # noqa: PLC0415  # the line above says what to do if it is not installed
 
         try:
-            return self._database.sql(query)
+            return database.sql(query)
         except duckdb.Error as error:
             raise BadInput(f"{' '.join(query.split())}: {str(error).splitlines()[0]}") from None
 

@@ -4,6 +4,7 @@ import importlib.metadata
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -19,6 +20,8 @@ from opjoule.cli import installed
 from opjoule.cli.commands import COMMANDS
 from opjoule.cli.installed import ANALYSIS
 from opjoule.cli.runs.options import ACTIONS
+from opjoule.errors import BadInput
+from opjoule.opened.runs import open_runs
 
 ROOT = Path(__file__).resolve().parents[3]
 OTHER_SYSTEM = ROOT / "host/tests/support/other_system.py"
@@ -218,6 +221,48 @@ def test_a_command_that_lacks_a_library_names_the_extra(environment, folder, lin
     answer = ended([environment / "bin/opjoule", *line.split()], folder)
     [shown] = answer.stderr.splitlines()
     assert shown.startswith(f"opjoule: {said}") and answer.returncode == 1
+
+
+@pytest.mark.parametrize("use", [lambda runs: runs.power, lambda runs: runs.sql("select 1")])
+def test_every_use_of_duckdb_names_the_extra(monkeypatch, use):
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    with pytest.raises(BadInput, match=r"pip install duckdb, or OpJoule with its extra \[many\]"):
+        use(open_runs(ROOT / "runs/example"))
+
+
+@pytest.mark.parametrize(
+    ("typed", "completed"),
+    [
+        (["re"], {"report"}),
+        (["runs", ""], {action.name.split()[1] for action in ACTIONS}),
+        (["runs", "list", "--s"], {"--status", "--storage", "--sort"}),
+        (["report", ""], set()),
+        (["compare", "runs", "--ht"], {"--html"}),
+    ],
+)
+def test_bash_completes_commands_actions_and_options(monkeypatch, capsys, typed, completed):
+    monkeypatch.setattr(sys, "argv", ["opjoule", "completion"])
+    assert installed.main() == 0
+    words = shlex.join(["opjoule", *typed])
+    script = f"{capsys.readouterr().out}\nCOMP_WORDS=({words}) COMP_CWORD={len(typed)}\n_opjoule\n"
+    answer = subprocess.run(
+        ["bash", "-c", f'{script}printf "%s\\n" "${{COMPREPLY[@]}}"'],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert answer.stderr == "" and set(answer.stdout.split()) == completed
+
+
+def test_the_manual_page_has_every_command_and_no_line_that_steers_by_accident(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["opjoule", "man"])
+    assert installed.main() == 0
+    page = capsys.readouterr().out
+    steering = {line.split()[0] for line in page.splitlines() if line.startswith((".", "'"))}
+    assert steering == {".TH", ".SH", ".TP", ".B", ".I", ".nf", ".fi"}
+    wanted = [*(name for name in ANALYSIS if name != "runs"), *(action.name for action in ACTIONS)]
+    assert all(f".SH opjoule {name}\n" in page for name in wanted)
+    assert "\\-\\-openmetrics" in page
 
 
 @pytest.mark.slow
