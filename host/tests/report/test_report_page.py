@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import time
 from collections.abc import Iterator
@@ -220,6 +221,25 @@ def test_drag_selects_z_shows_the_selection_and_shift_drag_moves(browser: Browse
     assert view(browser) == pytest.approx((11.5, 13.5), abs=0.05)
     browser.key("Escape")
     assert browser.run("timeChart.chosen") is None
+
+
+def test_the_selection_is_saved_as_csv_with_its_joules(browser: Browser) -> None:
+    browser.run("timeChart.select(12, 14)")
+    browser.run("""URL.createObjectURL = (blob) => { window.saved = blob; return "#"; };
+        HTMLAnchorElement.prototype.click = function () { window.savedAs = this.download; }""")
+    browser.run(
+        "[...document.querySelectorAll('.tools button')].find((each) => each.textContent === 'CSV').click()"
+    )
+    assert browser.run("savedAs") == "power-12.000000-14.000000-SIMULATED.csv"
+    rows = list(csv.DictReader(browser.run("saved.text()").splitlines()))
+    assert float(rows[0]["start_s"]) <= 12.0 < float(rows[0]["end_s"])
+    assert float(rows[-1]["start_s"]) < 14.0 <= float(rows[-1]["end_s"])
+    energy_j = sum(
+        float(row["mean_power_w"]) * (min(float(row["end_s"]), 14.0) - max(float(row["start_s"]), 12.0))
+        for row in rows
+        if row["mean_power_w"]
+    )
+    assert energy_j == pytest.approx(browser.run("timeChart.tracks.power.integral('power_w', 12, 14).sum"))
 
 
 def test_a_selection_is_made_by_keys_alone_and_the_read_out_stays_in_sight(browser: Browser) -> None:

@@ -25,6 +25,34 @@ async function start() {
   holder.querySelector(".phases").replaceChildren(...drawing.phaseButtons(phases));
   chart.show(...chart.whole);
   window.timeChart = chart;
+  holder.querySelector(".tools").insertBefore(csvButton(chart), holder.querySelector(".phases"));
+}
+
+// A button that saves the samples of the selected stretch, else of the one in view.
+function csvButton(chart) {
+  const button = document.createElement("button");
+  Object.assign(button, { type: "button", textContent: "CSV", title: "save the samples of the selection, else of the view, as CSV" });
+  button.addEventListener("click", () => {
+    const link = document.createElement("a"), [start, end] = chart.chosen ?? [chart.start, chart.end];
+    const mark = document.querySelector(".banner.simulated") ? "-SIMULATED" : "";
+    link.href = URL.createObjectURL(new Blob([powerCsv(chart.tracks.power, start, end)], { type: "text/csv" }));
+    link.download = `power-${start.toFixed(6)}-${end.toFixed(6)}${mark}.csv`;
+    link.click();
+    URL.revokeObjectURL(link.href);
+  });
+  return button;
+}
+
+// Every cell between two times [s]: its start and end, and the mean, lowest and highest value of each column. A cell that
+// joins no samples has three times the same value; one without a sample has none.
+function powerCsv({ levels: [{ bounds, columns }] }, start, end) {
+  const names = Object.keys(columns), kinds = ["mean", "lowest", "highest"];
+  const lines = [["start_s", "end_s", ...names.flatMap((name) => kinds.map((kind) => `${kind}_${name}`))]];
+  for (let i = Math.max(drawing.indexAt(bounds, start), 0); i < bounds.length - 1 && bounds[i] < end; i++) {
+    const values = names.flatMap((name) => kinds.map((kind) => columns[name][kind][i]));
+    lines.push([bounds[i], bounds[i + 1], ...values].map((value) => (Number.isNaN(value) ? "" : Number(value.toFixed(9)))));
+  }
+  return `${lines.map((line) => line.join(",")).join("\n")}\n`;
 }
 
 async function copy(button) {
