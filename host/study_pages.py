@@ -12,9 +12,8 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "host"))
 
 from opjoule.studies.definition import (  # noqa: E402  # path set above
-    EXACT,
     MISSING,
-    NEAR,
+    STATES,
     Counterpart,
     PaperConclusion,
     StudyFolder,
@@ -97,7 +96,7 @@ def ratio_words(of: PaperConclusion) -> str:
 
 def summary() -> str:
     """The table of all studies' figures and tables."""
-    lines = ["| study | exact | near | missing |", "|---|---|---|---|"]
+    lines = [f"| study | {' | '.join(STATES)} |", f"|---{'|---' * len(STATES)}|"]
     total: Counter[str] = Counter()
     for study in studies():
         counts = Counter(counterpart.state for counterpart in study.counterparts)
@@ -113,7 +112,7 @@ def summary() -> str:
 
 
 def _counted(name: str, counts: Counter[str]) -> str:
-    return f"| {name} | {counts[EXACT]} | {counts[NEAR]} | {counts[MISSING]} |"
+    return f"| {name} | {' | '.join(str(counts[state]) for state in STATES)} |"
 
 
 def _missing(entry: tuple[StudyFolder, Counterpart]) -> str:

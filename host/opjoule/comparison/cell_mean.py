@@ -96,6 +96,21 @@ def sides_within_blocks(
     return _spread(side_a, spreads_u[0], len(blocks)), _spread(side_b, spreads_u[1], len(blocks))
 
 
+def paired_logs(a: Mapping[int, Side], b: Mapping[int, Side]) -> tuple[Side, Side] | None:
+    """Means of two groups of logarithms over the blocks that both have, with the spread of their difference.
+
+    Args:
+        a, b: number of a block -> logarithm; 0 is no block.
+    Returns: None with fewer than two blocks in common.
+    """
+    blocks = [block for block in a if block and block in b]
+    if len(blocks) < 2:
+        return None
+    spread_u = _error([a[block].value - b[block].value for block in blocks])
+    one, other = (_spread(Side.mean([of[block] for block in blocks]), spread_u, len(blocks)) for of in (a, b))
+    return one, other
+
+
 def _by_block(runs: Sequence[ComparedRun], quantity: Definition) -> dict[_Block, Side]:
     """Mean of each block, over the runs that have the quantity."""
     by_block: dict[_Block, list[Mapping[str, Any]]] = {}

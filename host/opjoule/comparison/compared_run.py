@@ -24,6 +24,7 @@ from opjoule.errors import BadInput, RecordFault, unknown
 from opjoule.evaluation.quantities.definition import Definition, Quantities
 from opjoule.opened.answer import Banner, open_answer
 from opjoule.opened.quantities import all_told_paths
+from opjoule.record.job_results import stand_ins_of
 from opjoule.record.run_record import RunRecord
 from opjoule.studies.definition import SYSTEM
 
@@ -58,6 +59,8 @@ class ComparedRun:
     """Whether the run's own warning says that it allows no conclusion."""
     warnings: tuple[Banner, ...] = ()
     """Banners about its end, its faults and its notes."""
+    stand_ins: tuple[str, ...] = ()
+    """Names of the software that others stood in for."""
 
     def value(self, axis: str) -> str:
         """The run's value of an axis, or of a group of settings, as text."""
@@ -126,6 +129,7 @@ def read_compared(
         answer.concluded.repeats,
         answer.concluded.too_short,
         tuple(answer.warnings),
+        stand_ins_of(record),
     )
 
 

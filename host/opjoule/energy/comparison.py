@@ -131,6 +131,12 @@ class Side:
         """Whether the spread between runs is known."""
         return math.isfinite(self.freedom)
 
+    @property
+    def log(self) -> Side:
+        """Natural logarithm of the figure, to first order. Raises: ValueError: it is not above 0."""
+        made = self.scale(1.0 / self.value, "1") if self.value > 0 else self
+        return replace(made, value=math.log(self.value))
+
     def scale(self, factor: float, unit: str | None = None) -> Side:
         """The figure times an exact factor, for example one over its operations."""
         size = abs(factor)
@@ -186,6 +192,17 @@ def ratio_limits(a: Side, b: Side, beyond: float | None = None) -> tuple[float, 
     steps = (quotient * 1.5**number for number in range(1, 60))
     outside = next((factor for factor in steps if excess(factor) > 0), None)
     return low, math.inf if outside is None else _crossing(excess, quotient, outside)
+
+
+def log_limits(a: Side, b: Side, beyond: float) -> tuple[float, float]:
+    """Ends of the interval of a ratio, from the logarithms of its two figures.
+
+    `beyond`: probability that the interval misses the ratio. The upper end is infinite beyond the largest number.
+    """
+    apart, u = difference(a, b).value, _difference_u(a, b, beyond)
+    largest = math.log(1e300)
+    high = math.exp(apart + u) if apart + u < largest else math.inf
+    return (math.exp(apart - u) if apart - u > -largest else 0.0), high
 
 
 def _crossing(excess: Callable[[float], float], inside: float, outside: float) -> float:

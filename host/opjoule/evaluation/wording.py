@@ -11,6 +11,7 @@ from opjoule.evaluation.quantities.common import COMMON, SENSORS
 from opjoule.evaluation.quantities.definition import FIRST, Definition, Quantities, Topic
 from opjoule.evaluation.quantities.operations import KEY_VALUE, OPERATIONS
 from opjoule.record.groups import ABOVE_IDLE, ENERGY, PER_OPERATION
+from opjoule.record.job_results import MONGOD, MONGODB_SERVER
 from opjoule.record.phases import Role
 from opjoule.record.result import stand_in_words
 from opjoule.record.run import Generator, Run
@@ -93,8 +94,9 @@ def _size(effective: Mapping[str, str]) -> str:
 
 def _notes(run: Run) -> list[str]:
     summary = run.summary
-    server = summary.settings.get("mongodb.server", "mongod")
-    notes = [] if server.startswith("mongod") else [stand_in_words(f"another server ({server})", "MongoDB")]
+    server = summary.settings.get(MONGODB_SERVER, MONGOD)
+    is_mongod = server.partition(" ")[0] == MONGOD
+    notes = [] if is_mongod else [stand_in_words(f"another server ({server})", "MongoDB")]
     return [*notes, ignored_words(summary.ignored)] if summary.ignored else notes
 
 

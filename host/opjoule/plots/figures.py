@@ -79,9 +79,14 @@ def write_figures(
     folder.mkdir(parents=True, exist_ok=True)
     tables = read_studies([run.place for run in layout.runs])
     everything = chain(_of_runs(layout), *map(_of_phases, tables))
+    parts = set()
     for name, draw in _of_paper(layout, tables, study) if study else everything:
         made = save(drawn(draw), folder, name)
+        parts.add(name.partition("-")[0])
         yield f"{made[0].with_suffix('')}: {', '.join(path.suffix[1:] for path in made)}"
+    for at, part in enumerate(study.counterparts if study else (), 1):
+        if part.drawn and f"{at:02}" not in parts:
+            yield f"not drawn: {part.paper} ({part.shows}): these records have nothing of it to compare"
     texts = {"table.csv": csv_table(layout), "table.tex": latex_table(layout), "methods.txt": methods(layout)}
     for table in tables:
         name = Path(table.name).name
@@ -89,7 +94,7 @@ def write_figures(
     for name, text in texts.items():
         write_whole(folder / name, text.encode())
         yield str(folder / name)
-    for name in FIGURES:
+    for name in () if study else FIGURES:
         if words := _lacking(name, layout):
             yield f"not drawn: {name}: no run has a value for its {words}"
     for line in layout.left_out:
@@ -97,9 +102,8 @@ def write_figures(
 
 
 def _of_paper(layout: Plotted, tables: Sequence[StudyTable], study: StudyFolder) -> Iterator[NamedFigure]:
-    """The counterparts of a paper's figures, numbered in its order. Raises: BadInput: there are none."""
-    of_runs = dict(_of_runs(layout))
-    some, media = False, {run.value("storage") for run in layout.runs}
+    """The counterparts of a paper's figures, numbered in its order."""
+    of_runs, media = dict(_of_runs(layout)), {run.value("storage") for run in layout.runs}
     for at, part in enumerate(study.counterparts, 1):
         fitting = (any(fnmatch(medium, pattern) for pattern in part.media) for medium in media)
         if part.media and not all(fitting):
@@ -108,11 +112,8 @@ def _of_paper(layout: Plotted, tables: Sequence[StudyTable], study: StudyFolder)
         for table in [study_table.with_phases(part.phases) for study_table in tables]:
             there |= dict([*_of_phases(table), *curve_figures(table)])
         for name in [name for name in there if any(fnmatch(name, pattern) for pattern in part.drawn)]:
-            some = True
             paper = "".join(letter if letter.isalnum() else "-" for letter in part.paper.lower())
             yield f"{at:02}-{paper}-{name}", there[name]
-    if not some:
-        raise BadInput(f"--study {study.name}: these records have none of its paper's figures")
 
 
 def _of_runs(layout: Plotted) -> Iterator[NamedFigure]:

@@ -1,6 +1,7 @@
 """Results that the job of a study reported: its phases and the measured software (`raw/run-N.results.jsonl`)."""
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -9,6 +10,10 @@ from opjoule.errors import RecordFault
 from opjoule.record.run_record import RunRecord
 
 _OF_PHASE: Final = ("phase", "mark", "cell", "operations", "answer", "not_supported", "figures")
+
+MONGODB_SERVER: Final = "mongodb.server"
+"""Setting in which the loader names the server: MONGOD with its build, or another."""
+MONGOD: Final = "mongod"
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,16 @@ def job_results(record: RunRecord) -> tuple[list[dict[str, Any]], tuple[Software
             else:
                 phases.append(line)
     return phases, tuple(software)
+
+
+def stand_ins_of(record: RunRecord) -> tuple[str, ...]:
+    """Names of the software that others stood in for in a record; none where its files cannot be read."""
+    names: dict[str, None] = {}
+    with suppress(RecordFault):
+        names = dict.fromkeys(software.stand_in for software in job_results(record)[1] if software.stand_in)
+    if record.run.summary.settings.get(MONGODB_SERVER, MONGOD).partition(" ")[0] != MONGOD:
+        names["MongoDB"] = None
+    return tuple(names)
 
 
 def _lines(file: Path) -> list[dict[str, Any]]:

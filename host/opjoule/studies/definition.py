@@ -16,10 +16,12 @@ from opjoule.toml_file import check_keys, check_match, combinations, matches, ta
 
 EXACT: Final = "exact"
 NEAR: Final = "near"
+STAND_IN: Final = "stand-in"
 MISSING: Final = "missing"
-STATES: Final = (EXACT, NEAR, MISSING)
+STATES: Final = (EXACT, NEAR, STAND_IN, MISSING)
 _CONCLUSION_KEYS: Final = (
     *("question", "where", "measure", "of", "to", "paper", "about", "phase", "to_phase", "largest"),
+    "said_of",
 )
 SYSTEM: Final = "system"
 """The axis whose values are databases."""
@@ -27,6 +29,8 @@ COMMAND: Final = "command"
 """Axis of the commands that `compare -- COMMAND COMMAND` measures."""
 DEVICE: Final = "device"
 STORAGE: Final = "storage"
+SCALE: Final = "scale"
+"""Factor on all counts of a study, in the settings of its records."""
 """Axes whose values are replaced by --device and --storage."""
 FIGURE: Final = "figure"
 """Name by which --only selects figures; axes and counts are selected by their own names."""
@@ -40,7 +44,8 @@ class Counterpart:
     """Name in the paper: Figure 2."""
     shows: str
     state: str
-    """EXACT, NEAR (`differs` states the difference) or MISSING (`differs` states the reason)."""
+    """EXACT, NEAR (`differs` states the difference), STAND_IN (other software or another device stands for the paper's,
+    or only the user has it) or MISSING (`differs` states the reason)."""
     command: str = ""
     axes: str = ""
     groups: str = ""
@@ -73,9 +78,11 @@ class PaperConclusion:
     to_phase: str = ""
     """Phase of the second cell, if it differs from the first cell's."""
     largest: str = ""
-    """Name of a count of which only the largest measured value is compared."""
+    """Name of a count of whose largest value in the study the paper says it."""
     only_direction: bool = False
     """True if the paper gives the direction but no factor."""
+    said_of: Mapping[str, Any] = field(default_factory=dict)
+    """Setting -> value or values of which the paper says it, in place of the study's own `said_of`."""
 
 
 def counterparts_of(entry: Mapping[str, Any]) -> tuple[Counterpart, ...]:
@@ -216,6 +223,11 @@ class StudyFolder:
     """Name of one operation (`row`). Figures are then per operation, and the job reports per_NAME_us."""
     counterparts: tuple[Counterpart, ...] = ()
     conclusions: tuple[PaperConclusion, ...] = ()
+    said_of: Mapping[str, Any] = field(default_factory=dict)
+    """Setting (an axis, device, storage) -> value or values of which the paper says its conclusions. A paper of another
+    computer than a board names no device."""
+    circular: Mapping[str, str] = field(default_factory=dict)
+    """Axis -> which of the paper's own numbers a simulated rig has by this axis, in words."""
     connections: Mapping[str, Connection] = field(default_factory=dict)
     """Database (value of an axis) -> the user's access to it, given in the --connections file."""
 

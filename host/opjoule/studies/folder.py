@@ -241,6 +241,8 @@ _READ: Final[Mapping[str, Mapping[str, Callable[[Mapping[str, Any], str], Any]]]
         "counts": _each(whole_numbers),
         "exclude": tables,
         "where": tables,
+        "said_of": table,
+        "circular": _each(lambda _, text: str(text)),
         "counterparts": lambda entry, _: counterparts_of(entry),
         "conclusions": tables,
     },

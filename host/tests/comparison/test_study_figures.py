@@ -89,4 +89,5 @@ def test_what_stands_for_a_papers_figures_is_drawn_in_its_order_with_its_conclus
     head, *rows = (tmp_path / "out" / "s1-conclusions.csv").read_text().splitlines()
     assert head.startswith("study,question,where,") and rows and all(row.startswith("s1,") for row in rows)
     assert main(["runs", "figures", str(folder), "--study", "s3", "--out", str(tmp_path / "none")]) == 2
-    assert "--study s3: these records have none of its paper's figures" in capsys.readouterr().err
+    said = capsys.readouterr()
+    assert "no record of study s3" in said.err and "not drawn: Figure 1 (LOAD: " in said.out

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import study_pages
-from opjoule.studies.folder import known_studies
+from opjoule.studies.definition import STAND_IN
+from opjoule.studies.folder import find_study, known_studies
 
 
 def test_the_pages_say_what_the_studies_data_say():
@@ -19,3 +20,15 @@ def test_every_figure_and_conclusion_of_a_paper_is_on_its_page():
                 f"| {counterpart.paper} | {counterpart.shows} |" in page for counterpart in study.counterparts
             )
             assert all(conclusion.question in page for conclusion in study.conclusions)
+
+
+def test_what_needs_zen_or_a_phone_is_a_stand_in_and_contradictions_of_the_paper_are_named():
+    parts = {part.paper: part for part in find_study("s5").counterparts}
+    assert all(
+        parts[name].state == STAND_IN
+        for name in parts
+        if name.startswith(("Raspberry Pi", "Android", "Synchronisation"))
+    )
+    contradicted = ("Raspberry Pi, test 1", "Android, test 4a", "Android, test 5a", "Android, test 5b")
+    assert all("contradicts itself" in parts[name].differs for name in contradicted)
+    assert sum("contradicts itself" in part.differs for part in parts.values()) == 6

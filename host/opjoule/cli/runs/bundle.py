@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from opjoule.cli.failures import one_line
+from opjoule.cli.runs.conclusions import write_conclusions
 from opjoule.cli.runs.options import BundleOptions, OpenOptions
 from opjoule.comparison.pages.page import write_campaign_page
 from opjoule.opened.exports.bundle import (
@@ -22,7 +23,7 @@ from opjoule.opened.exports.bundle import (
 from opjoule.record.directory import INDEX
 from opjoule.record.run import program_words
 from opjoule.record.run_record import RunRecord
-from opjoule.scripts import CITATION, RUNS, program
+from opjoule.scripts import CITATION, IS_CLONE, ROOT, RUNS, STUDIES, program
 from opjoule.studies.definition import StudyFolder
 from opjoule.studies.folder import find_study
 from opjoule.units import counted
@@ -31,14 +32,35 @@ README: Final = """{name}
 {line}
 {about}
 
-records/     run records, one folder each, described in OpJoule's docs/reference/run-record.md;
+records/     run records, one folder each, described in run-record.md;
              report.html in the folder of a campaign or study compares its runs
-figures/     figures, tables and methods.txt, made from these records
+figures/     figures, tables, verdicts on the paper's conclusions and methods.txt, made from these records
+study/       definition of the study, with the sources of its job, if a study was named
+run-record.md  the schema of the records
+program/     the program's own sources, if it was not an installed package: pip install ./program[figures]
 CITATION.cff how to cite the program
 
 Made by {programs}. Open it with OpJoule: {open} FILE.zip
+The same figures, tables and verdicts are made again by: {again}
 Its description is ro-crate-metadata.json (RO-Crate 1.1); checksums.sha256 is for sha256sum -c.
 """
+
+STUDY: Final = "study"
+"""Folder of a bundle for the study's definition."""
+SCHEMA: Final = "docs/reference/run-record.md"
+JOB_SOURCES: Final = (
+    *("studies/opjoule_study.py", "studies/opjoule_server.py", "loader-cpp/probe/opjoule_marks.py"),
+)
+"""Files that every study's job gets."""
+PROGRAM: Final = (
+    *("pyproject.toml", "README.md", "LICENSE", "CITATION.cff", "host/opjoule"),
+    *(
+        f"studies/{path.name}/study.toml"
+        for path in sorted(STUDIES.glob("*"))
+        if (path / "study.toml").is_file()
+    ),
+)
+"""The parts of a clone that pip needs to install the analysis."""
 
 
 def run_bundle(options: BundleOptions) -> int:
@@ -56,11 +78,15 @@ def run_bundle(options: BundleOptions) -> int:
         for line in drawn:
             if not line.startswith(str(folder)):
                 print(one_line(line.replace(f"{folder}/", "")))
+        if study and study.conclusions:
+            write_conclusions(folder / "figures", [str(folder / RECORDS)], study)
+        _copy_sources(folder, study)
         methods = folder / "figures" / "methods.txt"  # names left-out runs by a path in the temporary folder
         methods.write_text(methods.read_text(encoding="utf-8").replace(f"{folder}/", ""), encoding="utf-8")
         shutil.copyfile(CITATION, folder / "CITATION.cff")
         about = _described(options, records, study)
         words = {"name": about.name, "line": "=" * len(about.name), "about": about.about}
+        words["again"] = " ".join(_again(Path(), study))
         readme = README.format(**words, programs=", ".join(about.programs), open=f"{program('runs')} open")
         (folder / "README.txt").write_text(readme, encoding="utf-8")
         describe(folder, about)
@@ -71,6 +97,31 @@ def run_bundle(options: BundleOptions) -> int:
         )
     )
     return 0
+
+
+def _copy_sources(folder: Path, study: StudyFolder | None) -> None:
+    """Copies the study's definition and job, the records' schema, and the program if it is a clone."""
+    cache = shutil.ignore_patterns("__pycache__", "*.pyc")
+    if study:
+        shutil.copytree(study.folder, folder / STUDY / study.folder.name, ignore=cache)
+    if not IS_CLONE:
+        return
+    if study and study.command:
+        for file in JOB_SOURCES:
+            shutil.copyfile(ROOT / file, folder / STUDY / Path(file).name)
+    shutil.copyfile(ROOT / SCHEMA, folder / Path(SCHEMA).name)
+    for name in PROGRAM:
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, folder / "program" / name, ignore=cache)
+        else:
+            (folder / "program" / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / name, folder / "program" / name)
+
+
+def _again(folder: Path, study: StudyFolder | None) -> list[str]:
+    """Words of the command that makes the figures of an opened bundle again."""
+    of_study = ["--study", str(folder / STUDY / study.folder.name)] if study else []
+    return [program("runs"), "figures", str(folder / RECORDS), *of_study, "--out", "figures"]
 
 
 def _described(options: BundleOptions, records: list[Path], study: StudyFolder | None) -> Described:
@@ -94,13 +145,15 @@ def run_open(options: OpenOptions) -> int:
     """Checks and unpacks a bundle, and prints what it contains. Raises: BadInput: it cannot be opened."""
     folder = options.out or RUNS / options.bundle.stem
     about = unpack(options.bundle, folder)
+    definitions = sorted((folder / STUDY).glob("*/study.toml"))
+    study = find_study(str(definitions[0].parent)) if definitions else None
     lines = [
         f"{about['name']}: {about['description']}",
         f"records {folder / RECORDS}",
         f"figures {folder / 'figures'}",
         *(f"compared {campaign / 'report.html'}" for campaign in campaigns(folder / RECORDS)),
         f"table {program('runs')} list {folder / RECORDS}",
-        f"draw again {program('runs')} figures {folder / RECORDS} --out figures",
+        f"draw again {' '.join(_again(folder, study))}",
     ]
     print(*map(one_line, lines), sep="\n")
     return 0

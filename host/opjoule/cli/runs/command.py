@@ -265,7 +265,7 @@ def run_figures(options: FiguresOptions) -> int:
     study = find_study(options.study) if options.study else None
     _tell(write_figures(places, options.out, allowed_groups(options.although), study))
     if study and study.conclusions:
-        _tell([str(write_conclusions(options.out, places, study.name))])
+        _tell([str(write_conclusions(options.out, places, study))])
     return 0
 
 

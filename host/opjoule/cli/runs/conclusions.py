@@ -9,12 +9,14 @@ from typing import Any, Final
 from rich.table import Table
 
 from opjoule.cli.runs.options import ConclusionsOptions
-from opjoule.comparison.contrasts import Contrast
 from opjoule.comparison.index import gather
 from opjoule.comparison.study.rows import read_studies
 from opjoule.comparison.study.verdicts import (
+    SIMULATED,
+    Logs,
     PaperVerdict,
     name_of,
+    ratio_of,
     samples_of_job,
     samples_of_workload,
     verdicts,
@@ -26,31 +28,39 @@ from opjoule.studies.folder import find_study, known_studies
 from opjoule.terminal import terminal
 
 COLUMNS: Final = (
-    *("study", "question", "where", "place", "paper", "ratio", "low", "high"),
-    *("joules", "joules_low", "joules_high", "verdict", "papers_factor_inside", "simulated"),
+    *("study", "question", "where", "place", "paper", "ratio", "low", "high", "joules", "joules_low"),
+    *("joules_high", "verdict", "direction", "factor", "caveats", "simulated"),
 )
-SIMULATED: Final = "SIMULATED"
+
+METHODS: Final = "methods.txt"
+"""Text beside the figures that write_figures() writes."""
 
 
-def verdicts_of(places: Sequence[str], only: str) -> list[tuple[StudyFolder, list[PaperVerdict]]]:
+def verdicts_of(
+    places: Sequence[str], only: StudyFolder | None
+) -> list[tuple[StudyFolder, list[PaperVerdict]]]:
     """Studies of the given records, each with the verdicts on its paper's conclusions.
 
     Args:
-        only: name of the only study wanted; empty for all.
+        only: the only study wanted, which may come from a bundle; None for all.
     Raises: BadInput: no record belongs to a study with conclusions, or to that one.
     """
     runs, _ = gather(places)
-    tables = [table for table in read_studies([run.place for run in runs]) if only in ("", table.name)]
-    samples = [(find_study(table.name), samples_of_job(table)) for table in tables]
-    for name in dict.fromkeys(name for run in runs if (name := name_of(run)) and only in ("", name)):
-        study = find_study(name)
+
+    def wanted(name: str) -> bool:
+        return only is None or Path(name).name == only.folder.name
+
+    tables = [table for table in read_studies([run.place for run in runs]) if wanted(table.name)]
+    samples = [(only or find_study(table.name), samples_of_job(table)) for table in tables]
+    for name in dict.fromkeys(name for run in runs if (name := name_of(run)) and wanted(name)):
+        study = only or find_study(name)
         measures = [conclusion.measure for conclusion in study.conclusions]
         of_study = [run for run in runs if name_of(run) == name]
         samples.append((study, samples_of_workload(of_study, measures)))
-    concluded = [(study, verdicts(study.conclusions, of_study)) for study, of_study in samples]
+    concluded = [(study, verdicts(study, of_study)) for study, of_study in samples]
     chosen = [(study, answers) for study, answers in concluded if answers]
     if not chosen:
-        which = f"of study {only}" if only else "of a study with conclusions"
+        which = f"of study {only.name}" if only else "of a study with conclusions"
         names = ", ".join(known.name for known in known_studies() if known.conclusions)
         raise BadInput(f"{', '.join(places)}: no record {which}; studies with conclusions are {names}")
     return chosen
@@ -58,7 +68,9 @@ def verdicts_of(places: Sequence[str], only: str) -> list[tuple[StudyFolder, lis
 
 def run_conclusions(options: ConclusionsOptions) -> int:
     """Compares the conclusions of studies' papers with records."""
-    concluded = verdicts_of([str(place) for place in options.places], options.study or "")
+    concluded = verdicts_of(
+        [str(place) for place in options.places], find_study(options.study) if options.study else None
+    )
     if options.json:
         rows = [_row(study, answer) for study, answers in concluded for answer in answers]
         print(json.dumps([dict(zip(COLUMNS, row, strict=True)) for row in rows], indent=1))
@@ -66,23 +78,31 @@ def run_conclusions(options: ConclusionsOptions) -> int:
     console = terminal()
     for study, answers in concluded:
         console.print(_table(study, answers))
-        words = [answer.word for answer in answers]
-        counts = ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))
-        console.print(f"answers    {counts}", soft_wrap=True)
+        console.print(*count_lines(answers), sep="\n", soft_wrap=True)
     return 0
+
+
+def count_lines(answers: Sequence[PaperVerdict]) -> list[str]:
+    """How many answers agree with the paper, on the direction and on its factor, one line each."""
+    directions = [answer.word for answer in answers]
+    factors = [answer.factor_word for answer in answers if answer.factor_word]
+    return [f"direction  {_counts(directions)}", f"factor     {_counts(factors) or 'none is judged'}"]
+
+
+def _counts(words: Sequence[str]) -> str:
+    return ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))
 
 
 def _table(study: StudyFolder, answers: Sequence[PaperVerdict]) -> Table:
     mark = f" ({SIMULATED})" if any(answer.simulated for answer in answers) else ""
     made = Table(title=f"{study.title}: the paper's conclusions{mark}", title_justify="left", show_lines=True)
-    for name in ("question", "paper", "here (95 %)", "joules (95 %)", "verdict"):
+    for name in ("question", "paper", "here (95 %, all together)", "joules (95 %, all together)", "verdict"):
         made.add_column(name)
-    inside = {None: "", True: "; the paper's factor is inside", False: "; the paper's factor is outside"}
     for answer in answers:
         at = ", ".join(f"{axis} {value}" for axis, value in answer.place)
         question = f"{answer.conclusion.question} [{answer.conclusion.where}]" + (f"\n{at}" if at else "")
-        word = answer.word + ("" if answer.conclusion.about else inside[answer.holds_the_papers])
-        made.add_row(question, paper_words(answer), _ratio(answer.contrast), _ratio(answer.joules), word)
+        ratios = [_ratio(answer, sides) for sides in (answer.sides, answer.joules)]
+        made.add_row(question, paper_words(answer), *ratios, answer.words)
     return made
 
 
@@ -94,44 +114,51 @@ def paper_words(of: PaperVerdict) -> str:
     return f"{of.conclusion.paper:.3g}{near}"
 
 
-def _ratio(of: Contrast | None) -> str:
-    if of is None:
+def _ratio(of: PaperVerdict, sides: Logs | None) -> str:
+    if sides is None:
         return "-"
-    value = of.side_a.value / of.side_b.value
-    if of.cannot:
-        return f"{value:.3g}"
-    low, high = of.limits
-    return f"{value:.3g} ({low:.3g} to {high:.3g})"
+    low, high = of.limits_of(sides)
+    return f"{ratio_of(sides):.3g}" + ("" if math.isnan(low) else f" ({low:.3g} to {high:.3g})")
 
 
 def _row(study: StudyFolder, of: PaperVerdict) -> list[Any]:
     """A verdict as plain values, in the order of COLUMNS; unknown values are empty."""
-    inside = of.holds_the_papers
     return [
-        study.name,
+        study.folder.name,
         of.conclusion.question,
         of.conclusion.where,
         " ".join(value for _, value in of.place),
         paper_words(of),
-        *_numbers(of.contrast),
-        *_numbers(of.joules),
+        *_numbers(of, of.sides),
+        *_numbers(of, of.joules),
+        of.words,
         of.word,
-        "" if inside is None else ("yes" if inside else "no"),
+        of.factor_word,
+        "; ".join(of.caveats),
         SIMULATED if of.simulated else "",
     ]
 
 
-def _numbers(of: Contrast | None) -> list[float | str]:
+def _numbers(of: PaperVerdict, sides: Logs | None) -> list[float | str]:
     """Ratio and the ends of its interval; an end is empty if there is none."""
-    if of is None:
-        return ["", "", ""]
-    ends = ("", "") if of.cannot else tuple(limit if math.isfinite(limit) else "" for limit in of.limits)
-    return [of.side_a.value / of.side_b.value, *ends]
+    known = (ratio_of(sides), *of.limits_of(sides))
+    return [number if math.isfinite(number) else "" for number in known]
 
 
-def write_conclusions(folder: Path, places: Sequence[str], name: str) -> Path:
-    """Writes the verdicts on one study's conclusions as a CSV table; returns its path. Raises: as verdicts_of."""
-    study, answers = verdicts_of(places, name)[-1]
-    path = folder / f"{Path(study.name).name}-conclusions.csv"
+def write_conclusions(folder: Path, places: Sequence[str], study: StudyFolder) -> Path:
+    """Writes the verdicts on one study's conclusions as a CSV table, and their numbers into the text on methods.
+
+    Returns: the path of the table. Raises: as verdicts_of.
+    """
+    [(_, answers)] = verdicts_of(places, study)
+    path = folder / f"{study.folder.name}-conclusions.csv"
     write_whole(path, csv_text([COLUMNS, *(_row(study, answer) for answer in answers)]).encode())
+    caveats = "; ".join(dict.fromkeys(caveat for answer in answers for caveat in answer.caveats))
+    lines = [
+        f"Conclusions of the paper of {study.title}:",
+        *count_lines(answers),
+        f"caveats    {caveats or 'none'}",
+    ]
+    with (folder / METHODS).open("a", encoding="utf-8") as text:
+        text.write("".join(f"{line}\n" for line in lines))
     return path

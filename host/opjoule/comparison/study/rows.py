@@ -19,7 +19,7 @@ from opjoule.errors import OpJouleError, RecordFault
 from opjoule.opened.answer import Answer, open_answer
 from opjoule.record.job_results import job_results
 from opjoule.record.run_record import RunRecord
-from opjoule.studies.definition import SYSTEM
+from opjoule.studies.definition import SCALE, SYSTEM
 from opjoule.trace.parquet_file import checked_metadata
 from opjoule.units import COVERAGE_FACTOR, excess_of, k_of
 
@@ -29,7 +29,14 @@ TIMES: Final = ("duration_s",)
 SAMPLES_MIN: Final = 10
 """Fewest samples of a phase with an energy: in a shorter one, the samples at its ends, partly outside it, dominate."""
 
+SYNTHETIC: Final = "SYNTHETIC data"
+
 Place = tuple[tuple[str, str], ...]
+
+
+def stand_in_caveat(name: str) -> str:
+    """The caveat of a record in which other software was measured in place of `name`."""
+    return f"not {name}: a stand-in"
 
 
 def apart_from(axes: Iterable[str], cell: Iterable[tuple[str, str]]) -> Place:
@@ -67,6 +74,10 @@ class PhaseRow:
     """Length of one execution [s], if that is too short for joules."""
     software: str = ""
     """Name and version that the measured software reports; empty if the job does not give them."""
+    caveats: tuple[str, ...] = ()
+    """What the measured software or data are not."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Settings of the record besides its cell: board, medium, scale, seed, dataset."""
 
     @property
     def system(self) -> str:
@@ -123,8 +134,13 @@ class StudyTable:
 
     @property
     def warnings(self) -> str:
-        """Warnings in one line, for a figure; empty without any."""
-        return summary_of(self.runs)
+        """Warnings and caveats in one line, for a figure; empty without any."""
+        return ", ".join(filter(None, (*self.caveats, summary_of(self.runs))))
+
+    @property
+    def caveats(self) -> list[str]:
+        """What software or data of its records are not."""
+        return list(dict.fromkeys(caveat for row in self.rows for caveat in row.caveats))
 
     def with_phases(self, phases: Sequence[str]) -> Self:
         """The table with the rows of some phases alone; without names, of all phases."""
@@ -152,6 +168,12 @@ class _Measured:
         known = {"device": run.asked.device, "storage": run.found.storage, "scale": self.study["scale"]}
         known |= {"seed": self.study["seed"], "dataset": self.study["dataset"] or "none"}
         return {name: str(value) for name, value in known.items()}
+
+    @property
+    def data_caveats(self) -> list[str]:
+        """That the data were made up, if the job takes a data set and none was given."""
+        takes_data = any("{dataset}" in part for part in self.study["command"])
+        return [SYNTHETIC] if takes_data and not self.study["dataset"] else []
 
     @property
     def job(self) -> str:
@@ -245,6 +267,7 @@ def _rows(of: _Measured, apart: Mapping[str, str]) -> list[PhaseRow]:
     unmarked = "its phase was not marked" if by_phase else "its record has no energies of phases"
     rows = []
     phases, software = job_results(record)
+    stand_ins = dict.fromkeys(made_by.stand_in for made_by in software if made_by.stand_in)
     for line in phases:
         energies = by_phase.get(line["mark"], {})
         why = "" if line["not_supported"] else _why_none(energies) if energies else unmarked
@@ -281,6 +304,8 @@ def _rows(of: _Measured, apart: Mapping[str, str]) -> list[PhaseRow]:
                 warnings=marks,
                 short_s=length_s if is_short else None,
                 software="; ".join(map(str, software)),
+                caveats=(*map(stand_in_caveat, stand_ins), *of.data_caveats),
+                settings={**of.facets, SCALE: f"{float(of.facets[SCALE]):g}"},
             )
         )
     return rows

@@ -133,7 +133,14 @@ def as_csv(study: StudyTable) -> str:
         cells = [f"{values[name]:.9g}" if name in values else "" for name in columns]
         axis_values = [row.cell.get(axis, "") for axis in axes]
         simulated = "SIMULATED" if row.simulated else ""
-        more = [row.not_supported, row.why, simulated, row.record.name, row.software, "; ".join(row.warnings)]
+        more = [
+            row.not_supported,
+            row.why,
+            simulated,
+            row.record.name,
+            row.software,
+            "; ".join(dict.fromkeys((*row.warnings, *row.caveats))),
+        ]
         rows.append([row.study, *axis_values, row.phase, row.block, row.operations, *cells, *more])
     return csv_text(rows)
 
@@ -163,7 +170,7 @@ def conclude_studies(folder: Path, *, json: bool = False) -> list[str]:
         if len(systems) > 1 and not study.faults:
             lines.append(f"answers    the same in all of {', '.join(sorted(systems))}")
         software = dict.fromkeys(row.software for row in study.rows if row.software)
-        lines += [f"measured   {words}" for words in software]
+        lines += [f"measured   {words}" for words in (*software, *study.caveats)]
         lines.append(f"tables     {folder / TABLE}, {folder / BEST_TABLE}")
         lines.append(f"plots      {program('runs')} figures {folder} --out figures")
         for line in lines:
