@@ -194,7 +194,7 @@ def test_bad_input_is_one_line_and_leaves_no_record(tmp_path, arguments, says):
 
 def test_a_malformed_workload_file_is_named_with_its_line(tmp_path):
     workload = tmp_path / "broken.properties"
-    workload.write_text("recordcount=10\nthis line says nothing\n")
+    workload.write_text("recordcount=10\nnonsense\n")
     ended = measure(tmp_path / "record", "--db", "leveldb", "--workload", workload)
     assert ended.returncode == 2
     assert "broken.properties, line 2: " in ended.stderr
