@@ -6,9 +6,12 @@ from collections import defaultdict
 import numpy as np
 import opjoule
 import pytest
+from hdrh.histogram import HdrHistogram
 from opjoule.opened.exports.csv_files import write_csv
+from opjoule.opened.exports.hdr_logs import write_hdr_logs
 from opjoule.opened.exports.openmetrics import openmetrics
 from opjoule.opened.exports.perfetto import write_perfetto
+from opjoule.record.phases import Role
 from opjoule.units import from_json
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
@@ -169,3 +172,26 @@ def test_every_export_of_a_partial_run_holds_its_fault(tmp_path):
     with (tmp_path / "warnings-SIMULATED.csv").open() as file:
         rows = {row["title"]: row["text"] for row in csv.DictReader(file)}
     assert fault in rows["PARTIAL"] and "SIMULATED" in rows
+
+
+def test_hdrhistogram_reads_the_latencies_of_each_kind(run, tmp_path):
+    """HdrHistogram's own reader finds as many values, and percentiles within its 1/1,024."""
+    lines = list(write_hdr_logs(run, tmp_path))
+    operations, works = (
+        run.operations,
+        [phase for phase in run.answer.record.run.phases if phase.role is Role.WORK],
+    )
+    assert len(lines) == len(set(operations["kind"][operations["ok"]].tolist()))
+    for path in tmp_path.iterdir():
+        rows = [line for line in path.read_text().splitlines() if line[0].isdigit()]
+        assert len(rows) == len(works)
+        for row, phase in zip(rows, works, strict=True):
+            start_ns, end_ns = phase.start_board_ns, phase.end_board_ns
+            inside = (operations["board_ns"] >= start_ns) & (operations["board_ns"] < end_ns)
+            chosen = inside & operations["ok"] & (operations["kind"] == path.stem.removesuffix("-SIMULATED"))
+            values = np.sort(operations["duration_ns"][chosen])
+            read = HdrHistogram.decode(row.split(",")[3])
+            assert read.get_total_count() == len(values)
+            for percentile in (50, 95, 99, 100):
+                exact = values[max(int(np.ceil(percentile / 100 * len(values))), 1) - 1]
+                assert read.get_value_at_percentile(percentile) == pytest.approx(exact, rel=1 / 1024)

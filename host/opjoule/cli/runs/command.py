@@ -30,6 +30,7 @@ from opjoule.comparison.index import forget_run, is_one_of_several
 from opjoule.errors import BadInput, RecordFault
 from opjoule.files import write_whole
 from opjoule.opened.exports.csv_files import write_csv
+from opjoule.opened.exports.hdr_logs import write_hdr_logs
 from opjoule.opened.exports.openmetrics import openmetrics
 from opjoule.opened.exports.perfetto import MOST, write_perfetto
 from opjoule.opened.recorded import table_of
@@ -241,8 +242,10 @@ def _unreadable(record: RunRecord) -> list[str]:
 
 def run_export(options: ExportOptions) -> int:
     """Writes a record in other formats; 4 if one of its files was changed since the run."""
-    if not (options.perfetto or options.openmetrics or options.csv):
-        raise BadInput("no export format is given: give --perfetto FILE, --openmetrics FILE or --csv DIR")
+    if not (options.perfetto or options.openmetrics or options.csv or options.hdr):
+        raise BadInput(
+            "no export format is given: give --perfetto FILE, --openmetrics FILE, --csv DIR or --hdr DIR"
+        )
     run = open_run(options.record)
     if options.perfetto:
         most = None if options.all else options.most or MOST
@@ -254,6 +257,8 @@ def run_export(options: ExportOptions) -> int:
         _tell([str(options.openmetrics)])
     if options.csv:
         _tell(write_csv(run, options.csv))
+    if options.hdr:
+        _tell(write_hdr_logs(run, options.hdr))
     return altered_status([run.answer.record])
 
 

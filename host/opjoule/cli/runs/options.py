@@ -98,6 +98,9 @@ class ExportOptions(OneRunOptions):
         directory, "FILE", "write every number of the result, for Prometheus and similar programs"
     )
     csv: Path | None = option(directory, "DIR", "write every table, the phases and the result as CSV")
+    hdr: Path | None = option(
+        directory, "DIR", "write the latencies of each kind of operation as an HdrHistogram log"
+    )
 
 
 class ConclusionsOptions(PlacesOptions):
