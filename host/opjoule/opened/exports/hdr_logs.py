@@ -1,6 +1,6 @@
 """Latencies of a run as HdrHistogram logs: a file for each kind of operation, a line for each repeat.
 
-Sources: HdrHistogram's EncodableHistogram and Histogram (V2 encoding, compressed), HistogramLogWriter (the log's lines).
+Sources: HdrHistogram: EncodableHistogram, Histogram (V2 encoding, compressed), HistogramLogWriter (lines of a log).
 """
 
 import base64
@@ -70,7 +70,7 @@ def _classes(values_ns: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Index of the class of each value; a class is at most 1/1,024 of its value wide."""
     values = np.clip(values_ns, 0, _HIGHEST_NS)
     octave = np.maximum(np.frexp(values.astype(np.float64))[1] - (_HALF_BITS + 1), 0).astype(np.int64)
-    return (octave << _HALF_BITS) + (values >> octave)
+    return np.asarray((octave << _HALF_BITS) + (values >> octave), dtype=np.int64)
 
 
 def _zigzag(number: int) -> bytes:
