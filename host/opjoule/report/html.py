@@ -16,7 +16,7 @@ from opjoule.report import sections
 from opjoule.report.activity_stack import activity_stack
 from opjoule.report.figure import trace_figure
 from opjoule.report.latency_histogram import latency_histogram
-from opjoule.report.page import framed, section
+from opjoule.report.page import asset, framed, section
 from opjoule.report.provenance import losses, provenance, sensor_errors
 from opjoule.report.sections import phases_table, repeats_table
 from opjoule.report.timeline import Timeline, read_timeline
@@ -55,12 +55,14 @@ def render(answer: Answer, timeline: Timeline) -> str:
             *sections.components(answer),
             *sections.budgets(answer),
             *sensor_errors(answer),
+            *sections.battery(answer),
             *sections.quantities(answer),
         ),
         section("provenance", "Where these numbers come from", *provenance(answer)),
     ]
     banners = sections.banners(answer)
-    return framed(answer.title, banners, main, chart_scripts(content(answer, timeline)))
+    scripts = f"{chart_scripts(content(answer, timeline))}\n<script>\n{asset('battery.js')}</script>"
+    return framed(answer.title, banners, main, scripts)
 
 
 def content(answer: Answer, timeline: Timeline) -> dict[str, Any]:

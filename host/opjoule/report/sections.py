@@ -14,7 +14,7 @@ from opjoule.record.result import RepeatValues
 from opjoule.report.advice import shares
 from opjoule.report.head import head_lines
 from opjoule.report.page import banner
-from opjoule.units import NOT_STATED, Missing, from_json
+from opjoule.units import NOT_STATED, Measured, Missing, from_json
 
 
 def banners(answer: Answer) -> Element:
@@ -61,6 +61,32 @@ def _big(answer: Answer, path: str, what: str) -> Element:
     covers = answer.covers if shown.interval else NOT_STATED
     meaning = element("p", f"{what} ({simulated}{covers})", class_="what")
     return element("div", number, meaning, aria_label=in_words(quantity, what))
+
+
+def battery(answer: Answer) -> list[Element]:
+    """Form for a battery and a rate, which assets/battery.js answers; none without both powers and their intervals."""
+    idle, operation = answer.quantity("idle_power_w"), answer.quantity("marginal_energy_per_operation_j")
+    if not (isinstance(idle, Measured) and isinstance(operation, Measured)):
+        return []
+    figures = {
+        "data_idle_w": f"{idle.value:.9g}",
+        "data_idle_u_w": f"{idle.u:.9g}",
+        "data_operation_j": f"{operation.value:.9g}",
+        "data_operation_u_j": f"{operation.u:.9g}",
+    }
+    fields = [
+        element(
+            "label",
+            f"{words} ",
+            element("input", name=name, inputmode="decimal", autocomplete="off"),
+            f" {unit}",
+        )
+        for words, name, unit in (("rate", "rate_per_s", "operations/s"), ("battery", "battery_wh", "Wh"))
+    ]
+    about = "The board is on all the time, and an operation costs above idle what it cost in this run (95 %)."
+    form = element("form", *fields, element("output"), id="battery", class_="battery", **figures)
+    mark = ", SIMULATED" if answer.record.simulated else ""
+    return [element("h3", f"On a battery{mark}"), form, element("p", about, class_="reason")]
 
 
 def quantities(answer: Answer) -> list[Element]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import time
 from collections.abc import Iterator
 from itertools import pairwise
@@ -221,6 +222,32 @@ def test_drag_selects_z_shows_the_selection_and_shift_drag_moves(browser: Browse
     assert view(browser) == pytest.approx((11.5, 13.5), abs=0.05)
     browser.key("Escape")
     assert browser.run("timeChart.chosen") is None
+
+
+def test_a_battery_and_a_rate_give_hours_and_watt_hours_a_million_operations(browser: Browser) -> None:
+    idle_w, operation_j = browser.run("(({ idleW, operationJ }) => [+idleW, +operationJ])(battery.dataset)")
+    browser.run("""(() => {
+        Object.assign(battery.dataset, { idleUW: 0, operationUJ: 0 });
+        battery.elements.rate_per_s.value = "200";
+        battery.elements.battery_wh.value = "37,5";
+        battery.dispatchEvent(new Event("input"));
+    })()""")
+    power_w = idle_w + 200 * operation_j
+    said = re.findall(
+        r"([0-9.]+) to ([0-9.]+)\s(Wh|h)", browser.run("battery.querySelector('output').textContent")
+    )
+    assert [unit for *_, unit in said] == ["Wh", "h"]
+    for (low, high, _), value in zip(said, (power_w / 200 * 1e6 / 3600, 37.5 / power_w), strict=True):
+        assert float(low) == float(high) == pytest.approx(value, rel=1e-3)
+    browser.run(
+        "(() => { Object.assign(battery.dataset, { idleUW: 0.1 }); battery.dispatchEvent(new Event('input')); })()"
+    )
+    wider = re.findall(
+        r"([0-9.]+) to ([0-9.]+)\sh", browser.run("battery.querySelector('output').textContent")
+    )
+    [(low, high)] = wider
+    assert float(low) == pytest.approx(37.5 / (power_w + 0.1), rel=5e-3)
+    assert float(high) == pytest.approx(37.5 / (power_w - 0.1), rel=5e-3)
 
 
 def test_the_selection_is_saved_as_csv_with_its_joules(browser: Browser) -> None:
