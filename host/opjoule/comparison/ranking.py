@@ -48,15 +48,12 @@ class Ranking:
     """Groups about which nothing can be concluded."""
     why: str = ""
     """Reason why nothing can be concluded about the unjudged groups, or about any; empty if something can be."""
+    is_rate: bool = False
+    """Whether more of the quantity is better."""
 
     def words(self, name: str) -> str:
         """A group in words."""
         return side_words(name, self.stratum, self.compared)
-
-    @property
-    def is_rate(self) -> bool:
-        """Whether more of the quantity is better."""
-        return self.quantity.unit in RATES
 
     @property
     def winners(self) -> frozenset[str]:
@@ -66,7 +63,7 @@ class Ranking:
     @property
     def better_but_undecided(self) -> list[str]:
         """Undecided groups whose mean is better than that of the best."""
-        return [of.contrast.a for of in self.undecided if _is_better(of.contrast, self.quantity)]
+        return [of.contrast.a for of in self.undecided if _is_better(of.contrast, self.is_rate)]
 
     @property
     def others(self) -> list[tuple[str, str, Contrast]]:
@@ -86,10 +83,11 @@ def rankings(compared: Compared, quantity: Definition) -> Iterator[Ranking]:
         members = list(groups)
         if len(members) > 1:
             members.sort(key=lambda group: group.means[key].value, reverse=quantity.unit in RATES)
-            yield _ranking(Ranking(compared, quantity, stratum, ""), [group.name for group in members])
+            empty = Ranking(compared, quantity, stratum, "", is_rate=quantity.unit in RATES)
+            yield ranked(empty, [group.name for group in members])
 
 
-def _ranking(empty: Ranking, ordered: Sequence[str]) -> Ranking:
+def ranked(empty: Ranking, ordered: Sequence[str]) -> Ranking:
     """Ranks one stratum by its contrasts; `ordered`: the groups' names, the best mean first.
 
     On several rigs a contrast is within common blocks, so its sides may be in another order than the means of all runs,
@@ -108,7 +106,7 @@ def _ranking(empty: Ranking, ordered: Sequence[str]) -> Ranking:
     if known and not left:
         return replace(empty, why=_CIRCLE)
     beaten = [name for name in known if lost[name]]
-    best, alike, undecided = _best(empty.quantity, left, beaten, pairs)
+    best, alike, undecided = _best(empty.is_rate, left, beaten, pairs)
     worse_by = [next(lost[name][by] for by in (best, *known) if by in lost[name]) for name in beaten]
     there = {best, *alike, *beaten, *(of.contrast.a for of in undecided)}
     aside = tuple(name for name in ordered if name not in there)
@@ -126,7 +124,7 @@ def _ranking(empty: Ranking, ordered: Sequence[str]) -> Ranking:
 
 
 def _best(
-    of: Definition, left: Sequence[str], beaten: Sequence[str], pairs: Mapping[frozenset[str], Contrast]
+    is_rate: bool, left: Sequence[str], beaten: Sequence[str], pairs: Mapping[frozenset[str], Contrast]
 ) -> tuple[str, list[str], list[Undecided]]:
     """The best of the groups that are not worse than another, those alike, and the undecided ones.
 
@@ -139,17 +137,17 @@ def _best(
     better = {name for pair in pairs.values() if pair.differs for name in (pair.a, pair.b)} - {*beaten}
     first = next((name for name in left if name in better), next(iter(left), ""))
     with_first = {name: _against(first, name, pairs) for name in (*left, *beaten)}
-    nearest = [ratio for name in beaten if (ratio := _factor(with_first[name], of)) > 1.0]
+    nearest = [ratio for name in beaten if (ratio := _factor(with_first[name], is_rate)) > 1.0]
     limit = min(nearest, default=math.inf)
     alike, undecided = [], []
     for name in left:
         contrast = with_first[name]
         if contrast is None:
             continue
-        if _is_near(contrast, of, limit):
+        if _is_near(contrast, is_rate, limit):
             alike.append(name)
         else:
-            undecided.append(Undecided(contrast, _more(contrast, of, limit)))
+            undecided.append(Undecided(contrast, _more(contrast, is_rate, limit)))
     best, *rest = [name for name in left if name == first or name in alike] or [""]
     return best, rest, undecided
 
@@ -162,31 +160,31 @@ def _against(first: str, name: str, pairs: Mapping[frozenset[str], Contrast]) ->
     return contrast if contrast.a == name else contrast.turned
 
 
-def _factor(contrast: Contrast | None, of: Definition) -> float:
+def _factor(contrast: Contrast | None, is_rate: bool) -> float:
     """Factor by which the group is worse than the best; 0 without a ratio."""
     if contrast is None or contrast.ratio is None:
         return 0.0
-    return 1.0 / contrast.ratio.value if of.unit in RATES else contrast.ratio.value
+    return 1.0 / contrast.ratio.value if is_rate else contrast.ratio.value
 
 
-def _is_better(contrast: Contrast, of: Definition) -> bool:
-    return (contrast.side_a.value > contrast.side_b.value) is (of.unit in RATES)
+def _is_better(contrast: Contrast, is_rate: bool) -> bool:
+    return (contrast.side_a.value > contrast.side_b.value) is is_rate
 
 
-def _is_near(contrast: Contrast, of: Definition, limit: float) -> bool:
+def _is_near(contrast: Contrast, is_rate: bool, limit: float) -> bool:
     """Whether the group is on the best's side of the nearest worse group, and not different if judged alone."""
     if contrast.differs_alone:
         return False
     if contrast.ratio is None or math.isinf(limit):
         return True
     low, high = contrast.limits
-    return low > 1.0 / limit if of.unit in RATES else high < limit
+    return low > 1.0 / limit if is_rate else high < limit
 
 
-def _more(contrast: Contrast, of: Definition, limit: float) -> int | None:
+def _more(contrast: Contrast, is_rate: bool, limit: float) -> int | None:
     """Forecast of the further blocks that show the group to be worse than the best, or better than the worse group."""
     forecasts = [more_to_differ(contrast.side_a, contrast.side_b, LIMIT / contrast.left)]
-    if _factor(contrast, of) < limit < math.inf:
-        far = contrast.side_b.scale(1.0 / limit if of.unit in RATES else limit)
+    if _factor(contrast, is_rate) < limit < math.inf:
+        far = contrast.side_b.scale(1.0 / limit if is_rate else limit)
         forecasts.append(more_to_differ(contrast.side_a, far, LIMIT))
     return min((more for more in forecasts if more is not None), default=None)

@@ -62,7 +62,7 @@ def test_the_spread_of_runs_counts_and_not_only_what_each_states() -> None:
     (best,) = best_systems(made)
     assert best.differs is False and best.u is not None and best.u > 0.5
     assert cell_of(made).startswith("~one") and how_sure(made) == [
-        "~: no difference from the second best was found"
+        "~: another system does not differ from the best, or is undecided"
     ]
 
 
@@ -108,3 +108,12 @@ def test_a_measure_has_the_unit_that_its_name_ends_in_a_rate_among_them(measure,
     assert unicodedata.normalize("NFKC", value_words(value, None, measure)) == unicodedata.normalize(
         "NFKC", shown
     )
+
+
+def test_a_system_that_is_only_noisier_is_not_the_best_as_in_a_comparison() -> None:
+    """`noisy` has the least mean and differs from none; `one` is better than `two`."""
+    means = {"noisy": (0.1, 1.9, 0.7), "one": (1.0, 1.01, 0.99), "two": (2.0, 2.02, 1.98)}
+    made = study(*(row(name, at, value) for name, values in means.items() for at, value in enumerate(values)))
+    (best,) = best_systems(made)
+    assert (best.system, best.differs, best.single) == ("one", False, False)
+    assert cell_of(made).startswith("~one 1.000")

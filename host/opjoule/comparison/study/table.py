@@ -1,6 +1,7 @@
 """Tables of a study: the cost of each system's phases, and the best system of each cell, as CSV and on the terminal."""
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
@@ -8,14 +9,18 @@ from typing import Final
 
 from rich.table import Table
 
+from opjoule.comparison.contrasts import Compared, Contrast, Question, judged, why_not_judged
+from opjoule.comparison.ranking import Ranking, ranked
 from opjoule.comparison.run_warnings import print_above, warnings_of
 from opjoule.comparison.study.rows import ENERGIES, PhaseRow, Place, StudyTable, read_studies
 from opjoule.comparison.unbroken import print_unbroken
 from opjoule.comparison.value_words import measure_unit, measure_words
-from opjoule.energy.comparison import Side, differ
+from opjoule.energy.comparison import Side
+from opjoule.evaluation.quantities.definition import Definition, Topic
 from opjoule.files import csv_text, write_whole
 from opjoule.opened.rounding import rounded
 from opjoule.scripts import program
+from opjoule.studies.definition import SYSTEM
 from opjoule.terminal import terminal
 from opjoule.units import counted
 
@@ -35,7 +40,7 @@ class Best:
     u: float | None
     """Expanded uncertainty, if all of its runs have one."""
     differs: bool | None
-    """Whether it differs significantly from the second best; None if either is a single run."""
+    """Whether every other system is significantly worse; None if it or the second best is a single run."""
     single: bool
     """Whether a system has a single run; then no winner is named."""
     too_short: tuple[tuple[str, float], ...] = ()
@@ -70,14 +75,26 @@ def _best(measure: str, which: str, rows: Sequence[PhaseRow]) -> Best | None:
         return None
     sides = {name: Side.mean([row.side(measure) for row in of]) for name, of in by_system.items()}
     ordered = sorted(sides, key=lambda name: sides[name].value, reverse=which == "most")
-    system, apart = ordered[0], None
+    ranking = _ranking(measure, sides, ordered, is_rate=which == "most")
+    system = ranking.best or ordered[0]
+    single = bool({*ordered[:2]} & {*ranking.unjudged})
+    apart = None if single or len(ordered) < 2 else not (ranking.alike or ranking.undecided)
     value, u = mean_with_u([row.side(measure) for row in by_system[system]])
     left_out = [row for row in rows if row.system not in by_system]
     too_short = _too_short(left_out) if measure.startswith(_OF_ENERGY) else ()
-    if len(ordered) > 1:
-        apart = differ(sides[system], sides[ordered[1]])
     best = measure, rows[0].phase, rows[0].place, system, value, u
-    return Best(*best, apart, len(ordered) > 1 and apart is None, too_short)
+    return Best(*best, apart, len(ordered) > 1 and single, too_short)
+
+
+def _ranking(measure: str, sides: Mapping[str, Side], ordered: Sequence[str], *, is_rate: bool) -> Ranking:
+    """The systems of one cell, ranked as a comparison ranks its groups; all its pairs are judged together."""
+    of = Definition(measure, next(iter(sides.values())).unit, Topic.PART)
+    contrasts = [
+        Contrast(of, {}, a, b, sides[a], sides[b], cannot=why_not_judged(sides[a], sides[b], too_short=False))
+        for a, b in itertools.combinations(ordered, 2)
+    ]
+    compared = Compared(Question((SYSTEM,)), False, (), tuple(judged(contrasts)), (of,), (), ())
+    return ranked(Ranking(compared, of, {}, "", is_rate=is_rate), ordered)
 
 
 def mean_with_u(records: Sequence[Side]) -> tuple[float, float | None]:
@@ -220,7 +237,7 @@ def how_sure(study: StudyTable) -> list[str]:
     if any(best.single for best in bests):
         lines.append(f"{ONE_RUN}: the lowest or highest of single runs, which name no winner (--repeats)")
     if any(best.differs is False for best in bests):
-        lines.append("~: no difference from the second best was found")
+        lines.append("~: another system does not differ from the best, or is undecided")
     return lines
 
 
