@@ -169,6 +169,9 @@ DescriptorRange synced_descriptors() {
 }
 
 Status install_filter(const DescriptorRange& synced, int* listener) {
+  if (synced.first < kRangeSize) {  // the listener, and the program's own files, would be among them
+    return {StatusCode::kUnsupported, "too few open files are allowed: raise 'ulimit -n'"};
+  }
   std::vector<sock_filter> program = make_program(synced);
   sock_fprog whole{static_cast<unsigned short>(program.size()), program.data()};
   const auto install = [&](unsigned long flags) {

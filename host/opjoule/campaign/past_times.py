@@ -15,6 +15,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Final
 
+from opjoule.files import read_regular
+
 GROWING: Final = ("prepare", "work")
 """Roles of the phases that take longer with more records and operations, if a job marks no phases."""
 APART: Final = 2.0
@@ -97,8 +99,8 @@ def past_times(runs: Path, asked: Mapping[str, Any], constant: Sequence[str] = (
 
 def _read(path: Path) -> dict[str, Any]:
     """Contents of a run.json; empty if it cannot be read."""
-    with suppress(OSError, ValueError):
-        contents = json.loads(path.read_text(encoding="utf-8"))
+    with suppress(OSError, ValueError, RecursionError):
+        contents = json.loads(read_regular(path))
         return contents if isinstance(contents, dict) else {}
     return {}
 

@@ -24,6 +24,8 @@ ENDING: Final = tuple(
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
 )
 """Signals that end the program; Windows has no SIGHUP."""
+_NO_THREAD: Final = "can't start new thread"
+"""Python's message if the limit of processes, or of address space, leaves no room for a thread's stack."""
 EXTRAS: Final = {
     name: f"or OpJoule with its extra [{extra}]"
     for name, extra in (("matplotlib", "figures"), ("duckdb", "many"))
@@ -54,6 +56,10 @@ def reporting_failures(program: str, run: Callable[[], int]) -> int:
         return _say(
             program, f"this needs {error.name}: pip install {error.name}, {extra}", OpJouleError.exit_code
         )
+    except RuntimeError as error:
+        if str(error) != _NO_THREAD:
+            raise
+        return _say(program, f"{error}: raise 'ulimit -u' or 'ulimit -v', or close other programs", 1)
     except MemoryError:
         return _say(program, "not enough memory: close other programs, or use less data", 1)
     except subprocess.SubprocessError as error:

@@ -16,7 +16,7 @@ from opjoule.comparison.cell_mean import cell_mean
 from opjoule.comparison.compared_run import ComparedRun, read_compared
 from opjoule.errors import BadInput, OpJouleError, RecordFault
 from opjoule.evaluation.quantities.definition import Definition
-from opjoule.record.directory import INDEX, has_index
+from opjoule.record.directory import INDEX, has_index, inside
 from opjoule.record.json_file import Schema, as_value, read_json, write_json
 from opjoule.record.run_record import RunRecord
 
@@ -128,6 +128,8 @@ def read_index(directory: Path) -> tuple[list[ConditionRun], bool]:
     Raises: RecordFault: the index is missing or damaged. NewerSchema: the index has a newer version.
     """
     index = _read(directory)
+    for run in index.runs:
+        _check_place(directory, run.folder)
     named = [ConditionRun(run.block, run.condition, run.folder, run.why, rank=run.rank) for run in index.runs]
     return [as_recorded(directory, run) for run in named], index.simulated
 
@@ -138,6 +140,14 @@ def _read(directory: Path) -> _Index:
         return as_value(read_json(path, SCHEMA), _Index, path)
     except FileNotFoundError:
         raise RecordFault(f"{path} is not there") from None
+
+
+def _check_place(directory: Path, folder: str) -> None:
+    """Raises: RecordFault: the index names a folder outside of its own, or one that a link leads to."""
+    if inside(directory, folder).resolve() != directory.resolve() / folder:
+        raise RecordFault(
+            f"{directory / INDEX}: {folder!r:.80} leads out of the folder: the index is not opened"
+        )
 
 
 def as_recorded(directory: Path, run: ConditionRun) -> ConditionRun:

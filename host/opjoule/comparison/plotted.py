@@ -22,6 +22,8 @@ ENERGY: Final = "marginal_energy_per_operation_j"
 THROUGHPUT: Final = "throughput_per_s"
 TOTAL: Final = "marginal_energy_j"
 ACTIVITIES: Final = ("harness", "flush", "compaction", "checkpoint", "sync", "write_back", "tail")
+LONGEST: Final = 400
+"""Maximum number of letters of a name in a figure; fonts take seconds to set a name of 100,000."""
 SMALLEST_PART: Final = 1e-3
 """Share of a cell's energy above idle up to which a part is small."""
 
@@ -86,6 +88,12 @@ class PlottedCell:
         """Mean of a part that every run states; None if any run withholds it."""
         known = [of.value for of in self.numbers(path)]
         return None if None in known else self.number(path).value
+
+
+def _name(cell: PlottedCell, axes: Sequence[str]) -> str:
+    """The values of some axes as a name; the middle of a very long one is left out."""
+    name = ", ".join(cell.values[axis] for axis in axes)
+    return name if len(name) <= LONGEST else f"{name[: LONGEST // 2]}...{name[-LONGEST // 2 :]}"
 
 
 @dataclass(frozen=True)
@@ -161,11 +169,11 @@ class Plotted:
 
     def series_of(self, cell: PlottedCell) -> str:
         """The series that a cell belongs to."""
-        return ", ".join(cell.values[axis] for axis in self.series_axes)
+        return _name(cell, self.series_axes)
 
     def group_of(self, cell: PlottedCell) -> str:
         """The group that a cell belongs to."""
-        return ", ".join(cell.values[axis] for axis in self.group_axes)
+        return _name(cell, self.group_axes)
 
     def name_of(self, cell: PlottedCell) -> str:
         """Name of a cell: series and group."""

@@ -26,6 +26,8 @@ TAU_S: Final = math.sqrt(TAU_LEAST_S * TAU_MOST_S)
 LN_TAU_U: Final = math.log(TAU_MOST_S / TAU_LEAST_S) / math.sqrt(12.0)
 """Standard uncertainty of its logarithm, any value between the limits equally likely."""
 BINS_PER_TAU: Final = 20
+STEPS_MAX: Final = 10_000_000
+"""Maximum number of steps; they are longer in a trace of more than 40 days, or one that claims to be."""
 _TOGETHER: Final = 1 << 18
 
 
@@ -61,7 +63,8 @@ def warmth(meter_ns: Int64Array, current_a: Float64Array, heating: Heating) -> W
 
     Where a current is NaN, the warmth follows the readings before it. There is at least one time, and times increase.
     """
-    step_ns = max(int(heating.tau_s / BINS_PER_TAU / NS), 1)
+    span_ns = int(meter_ns[-1]) - int(meter_ns[0])
+    step_ns = max(int(heating.tau_s / BINS_PER_TAU / NS), span_ns // STEPS_MAX, 1)
     squares_a2 = _mean_squares(meter_ns, current_a, step_ns)
     value_a2 = _followed(squares_a2, math.exp(-step_ns * NS / heating.tau_s), heating.per_a2)
     return Warmth(meter_ns[0] + step_ns * np.arange(value_a2.size, dtype=np.int64), value_a2)

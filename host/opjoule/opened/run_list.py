@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from opjoule.errors import RecordFault
-from opjoule.files import rewriting
+from opjoule.files import read_regular, rewriting
 from opjoule.opened.answer import Answer, open_answer
 from opjoule.opened.quantities import quantity_text
 from opjoule.record.directory import check_place, is_held
@@ -173,6 +173,9 @@ WATCHED: Final = ("run.json", "result.json", NOTES)
 KEEP_AT_ONCE: Final = 500
 """The index is written after this many newly read records, in case the program ends before all are read."""
 
+INDEX_BYTES: Final = 1 << 28
+"""Maximum size of the index; 10,000 records take some 10 MB."""
+
 Mark = tuple[tuple[int, int, int], ...]
 """Inode, size [B] and time of change [ns] of each watched file; zeros if there is no such file."""
 
@@ -244,8 +247,8 @@ class RunIndex:
 
     def _read(self) -> dict[str, _Entry]:
         try:
-            kept = _DECODER.decode((self.folder / INDEX).read_bytes())
-        except (OSError, msgspec.MsgspecError):
+            kept = _DECODER.decode(read_regular(self.folder / INDEX, INDEX_BYTES))
+        except (OSError, msgspec.MsgspecError, RecursionError):
             return {}
         entries = kept.entries.items() if kept.version == VERSION else ()
         return {

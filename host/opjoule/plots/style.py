@@ -10,6 +10,7 @@ from typing import Any, Final
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogFormatter, LogFormatterSciNotation
 
 from opjoule.drawing.scales import limits_from_zero
 from opjoule.files import write_whole
@@ -38,6 +39,7 @@ WIDTH_IN: Final = 6.3
 FORMATS: Final[dict[str, dict[str, Any]]] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {}}
 """Format -> metadata to leave out, namely the time of writing, so that the same records give the same file."""
 PNG_DPI: Final = 200
+_RAISED: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _SETTINGS: Final[Any] = {
     "font.size": 8.0,
     "axes.labelsize": 8.0,
@@ -47,6 +49,7 @@ _SETTINGS: Final[Any] = {
     "axes.linewidth": 0.6,
     "hatch.linewidth": 0.6,
     "axes.axisbelow": True,
+    "text.parse_math": False,  # the texts of a record are shown as they are, with their dollar signs
     "figure.constrained_layout.w_pad": 0.06,
     "figure.constrained_layout.h_pad": 0.05,
     "pdf.fonttype": 42,  # text stays text
@@ -55,10 +58,29 @@ _SETTINGS: Final[Any] = {
 }
 
 
+class _Powers(LogFormatter):
+    """Labels of a logarithmic axis as plain text (10⁻³), where matplotlib's own are formulas."""
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        if not super().__call__(x, pos):
+            return ""
+        power = math.floor(math.log10(x) + 1e-9)
+        factor = f"{x / 10.0**power:.3g}"
+        return f"{'' if factor == '1' else f'{factor} · '}10{str(power).translate(_RAISED)}"
+
+
 def drawn(draw: Callable[[], Figure]) -> Figure:
     """Draws a figure with these settings instead of the user's own."""
     with mpl.rc_context(_SETTINGS):
-        return draw()
+        figure = draw()
+    for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)):
+        for labels, put in (
+            (axis.get_major_formatter(), axis.set_major_formatter),
+            (axis.get_minor_formatter(), axis.set_minor_formatter),
+        ):
+            if isinstance(labels, LogFormatterSciNotation):
+                put(_Powers(labelOnlyBase=labels.labelOnlyBase))
+    return figure
 
 
 def canvas(height_in: float) -> Figure:

@@ -1,12 +1,13 @@
 """SHA-256 of a record's files: computed when a run ends, compared when a record is read."""
 
+import hashlib
 import threading
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Final
 
-from opjoule.files import file_sha256
+from opjoule.files import file_sha256, open_regular
 
 NOT_COVERED: Final = (
     "run.json",
@@ -76,7 +77,9 @@ class FileChecks:
 
 def _problem(path: Path, digest: str) -> str | None:
     try:
-        return None if file_sha256(path) == digest else f"{path}: changed since the run ended"
+        with open_regular(path) as file:
+            is_same = hashlib.file_digest(file, "sha256").hexdigest() == digest
+        return None if is_same else f"{path}: changed since the run ended"
     except FileNotFoundError:
         return f"{path}: missing"
     except OSError as fault:

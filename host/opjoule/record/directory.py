@@ -4,11 +4,12 @@ import itertools
 import os
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
+from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
 from typing import Final
 
 from opjoule.errors import BadInput, RecordFault
+from opjoule.files import NOT_REGULAR
 
 try:
     import fcntl
@@ -20,6 +21,32 @@ RESERVE: Final = "reserve.tmp"
 """File created by the process that takes the directory; it reserves the space that run.json may need at the end."""
 RESERVE_BYTES: Final = 1 << 17
 """Larger than run.json, whose new version is written before it replaces the old one."""
+
+
+def check_files(directory: Path) -> None:
+    """Checks that a record consists of regular files and folders, so that it is read without leaving its directory.
+
+    Raises: RecordFault: it contains a link, a FIFO or a device.
+    """
+    folders = [str(directory)]
+    for folder in folders:
+        try:
+            entries = list(os.scandir(folder))
+        except OSError:  # absent, or unreadable: its files cannot be opened either
+            continue
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                folders.append(entry.path)
+            elif not entry.is_file(follow_symlinks=False) and os.path.lexists(entry.path):
+                raise RecordFault(f"{entry.path} {NOT_REGULAR}: the record is not opened")
+
+
+def inside(directory: Path, name: str) -> Path:
+    """Path of a file that a record names. Raises: RecordFault: the name leads out of the record's directory."""
+    parts = PurePath(name).parts
+    if not parts or ".." in parts or "\0" in name or PurePath(name).is_absolute():
+        raise RecordFault(f"{directory} is corrupt: {name!r:.80} is not a file of the record")
+    return directory / name
 
 
 def check_out(directory: Path) -> None:

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from opjoule.errors import NewerSchema, OpJouleError, RecordFault
-from opjoule.files import write_whole
+from opjoule.files import read_regular, write_whole
 
 T = TypeVar("T")
 
@@ -30,9 +30,12 @@ DAMAGE: Final = (LookupError, TypeError, ValueError, AttributeError, ArithmeticE
 """Errors that damaged content raises in its reader."""
 
 
-_STEERS: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-"""Control characters except newline and tab, and marks of the writing direction. Source: ECMA-48; Unicode UAX 9."""
-_MAY_STEER: Final = re.compile("\\\\[bfru]|[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+DEEPEST: Final = 50
+"""Maximum depth of nested lists and objects."""
+_STEERS: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Control characters except newline and tab, marks of the writing direction, and halves of surrogate pairs, which no
+file can contain. Source: ECMA-48; Unicode UAX 9."""
+_MAY_STEER: Final = re.compile("\\\\[bfru]|[\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 """The same characters in JSON text, where control characters are escaped; also matches some harmless escapes."""
 
 
@@ -49,8 +52,9 @@ def read_json(
         NewerSchema: it has a newer version.
     """
     try:
-        text = path.read_text(encoding="utf-8")
-        contents = json.loads(text)
+        text = read_regular(path).decode("utf-8")
+        contents = json.loads(text, parse_constant=_not_finite)
+        _check_depth(contents)
     except (FileNotFoundError, NotADirectoryError):
         raise
     except OSError as fault:
@@ -68,6 +72,25 @@ def read_json(
     check(contents)
     # Most files have no such character; one search of the text shows it without a visit to every value.
     return dict(_visible(contents) if _MAY_STEER.search(text) else contents)
+
+
+def _not_finite(constant: str) -> None:
+    raise ValueError(f"{constant} is not a number of JSON")
+
+
+def _check_depth(contents: Any) -> None:
+    """Raises: ValueError: lists and objects are nested deeper than in any record, too deep for recursive readers."""
+    level = [contents] if isinstance(contents, dict | list) else []
+    for _ in range(DEEPEST):
+        level = [
+            child
+            for value in level
+            for child in (value.values() if isinstance(value, dict) else value)
+            if isinstance(child, dict | list)
+        ]
+        if not level:
+            return
+    raise ValueError(f"it is nested more than {DEEPEST} deep")
 
 
 def write_json(path: Path, contents: object) -> None:

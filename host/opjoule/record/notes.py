@@ -10,6 +10,7 @@ from typing import Final
 from msgspec import Struct
 
 from opjoule.errors import BadInput, RecordFault
+from opjoule.record.directory import check_files
 from opjoule.record.json_file import Schema, as_value, plain, read_json, write_json
 
 NOTES: Final = "notes.json"
@@ -63,6 +64,7 @@ def write_notes(directory: Path, notes: Notes) -> None:
 
     Raises: RecordFault: this is no record. OSError: it cannot be written.
     """
+    check_files(directory)
     if not (directory / "run.json").is_file():
         raise RecordFault(f"{directory} is not a run record: it has no run.json")
     if notes == NO_NOTES:

@@ -112,7 +112,7 @@ def _is_sound(entry: object) -> bool:
     if isinstance(entry, list):
         return all(_is_sound(item) for item in entry)
     if not isinstance(entry, dict):
-        return True
+        return isinstance(entry, str | bool) or _is_number(entry)
     if {"value", "u", "unit"} <= entry.keys():
         return _is_number(entry["value"]) and _is_number(entry["u"]) and isinstance(entry["unit"], str)
     return all(_is_sound(item) for item in entry.values())

@@ -20,7 +20,7 @@ from opjoule.errors import NO_ROOM, RecordFault
 from opjoule.files import file_sha256, on_the_medium
 from opjoule.passwords import all_masked
 from opjoule.record.checksums import FileChecks, checksums
-from opjoule.record.directory import RESERVE, RESERVE_BYTES, give_up_reserve, take
+from opjoule.record.directory import RESERVE, RESERVE_BYTES, RUN, check_files, give_up_reserve, inside, take
 from opjoule.record.json_file import DAMAGE, Schema, as_value, plain, read_json, visible, write_json
 from opjoule.record.run import Run, Status
 from opjoule.record.seals import SEALS, changed_since_sealed, close_unfinished
@@ -66,7 +66,8 @@ class RunRecord:
     @classmethod
     def open(cls, directory: Path) -> RunRecord:
         """Opens a record, however its run ended. Raises: RecordFault: run.json is absent, corrupt, changed or newer."""
-        path = directory / "run.json"
+        path = directory / RUN
+        check_files(directory)
 
         def check(contents: dict[str, Any]) -> None:
             if contents.get(DIGEST) != _digest_as_read(contents):
@@ -76,9 +77,14 @@ class RunRecord:
                 )
 
         try:
-            return cls(directory, read_json(path, RUN_SCHEMA, check))
+            record = cls(directory, read_json(path, RUN_SCHEMA, check))
         except (FileNotFoundError, NotADirectoryError):
             raise RecordFault(f"{directory} is not a run record: it has no run.json") from None
+        for name in record.run.checksums or {}:
+            inside(directory, name)
+        if record.status == "complete" and not record.is_finished:
+            raise RecordFault(f"{path} is corrupt: a complete run has checksums")
+        return record
 
     @property
     def run(self) -> Run:

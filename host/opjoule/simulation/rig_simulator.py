@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import tempfile
 import time
 import weakref
 from collections.abc import Sequence
@@ -10,15 +9,15 @@ from pathlib import Path
 from typing import Final
 
 from opjoule.errors import RigFault
+from opjoule.files import ProcessFolder
 
 _START_LIMIT_S: Final = 60.0
 _MEMORY: Final = Path("/dev/shm")
 
 
-def folder_in_memory() -> tempfile.TemporaryDirectory[str]:
+def folder_in_memory() -> ProcessFolder:
     """A temporary folder of this process, in memory if possible, so that no disk disturbs a simulated board."""
-    place = _MEMORY if os.access(_MEMORY, os.W_OK) else None
-    return tempfile.TemporaryDirectory(prefix=f"opjoule-twin-{os.getpid()}-", dir=place)
+    return ProcessFolder(f"opjoule-twin-{os.getpid()}-", _MEMORY if os.access(_MEMORY, os.W_OK) else None)
 
 
 def _end_if_left(process: subprocess.Popen[bytes]) -> None:

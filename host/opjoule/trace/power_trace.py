@@ -19,6 +19,8 @@ from opjoule.trace.supply_line import BusReadings, SupplyLine, fit_supply_line
 Int64Array = npt.NDArray[np.int64]
 Float64Array = npt.NDArray[np.float64]
 BoolArray = npt.NDArray[np.bool_]
+SPAN_MAX_S = 1e9
+"""Longest span of a trace; a longer one shows times in another unit. 64 bits of nanoseconds hold 9 times as much."""
 _GUESSED = 1000
 _TOGETHER = 1 << 15
 
@@ -103,6 +105,8 @@ class PowerTrace:
             raise ValueError("trace columns differ in length")
         if self.meter_ns.dtype != np.int64:
             raise ValueError(f"meter_ns is {self.meter_ns.dtype}, not int64")
+        if self.meter_ns.size and (int(self.meter_ns[-1]) - int(self.meter_ns[0])) * 1e-9 > SPAN_MAX_S:
+            raise ValueError(f"trace spans more than {SPAN_MAX_S:.0e} s")
         if self.meter_ns.size > 1 and not bool(np.all(self.meter_ns[1:] > self.meter_ns[:-1])):
             first = int(np.argmin(self.meter_ns[1:] > self.meter_ns[:-1]))
             raise ValueError(f"trace goes back in time after sample {first} ({self.meter_ns[first]} ns)")

@@ -15,6 +15,7 @@ from opjoule.errors import BadInput, DataFault
 from opjoule.opened.answer import open_answer
 from opjoule.opened.quantities import quantity_text
 from opjoule.opened.run_list import ListedRun
+from opjoule.record.directory import check_files
 from opjoule.record.run_record import reading
 from opjoule.report.html import render
 from opjoule.report.timeline import read_timeline
@@ -137,6 +138,7 @@ class Replies:
 def report_of(directory: Path) -> bytes:
     """report.html of a record; if there is none, one made now, not kept. Raises: RecordFault: unreadable run.json."""
     page = directory / "report.html"
+    check_files(directory)
     if page.exists():
         return page.read_bytes()
     with reading(directory):

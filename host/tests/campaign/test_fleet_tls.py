@@ -3,8 +3,10 @@
 import socket
 import subprocess
 import sys
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
+from http.client import HTTPConnection, HTTPException
 
+import psutil
 import pytest
 
 LIMIT_S = 120
@@ -100,3 +102,44 @@ def test_a_certificate_of_another_authority_does_not(scheduler, tmp_path):
 def test_a_connection_without_tls_does_not(scheduler):
     with pytest.raises((OSError, ValueError)):
         connected(f"tcp://{scheduler}", None)
+
+
+def listeners(pid):
+    """Addresses at which a process and its children listen."""
+    processes = [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
+    found = [link for process in processes for link in process.net_connections("inet")]
+    return {link.laddr.ip for link in found if link.status == psutil.CONN_LISTEN}
+
+
+def pages(pid):
+    """Answers of everything that listens in a process to a request for a page of Dask."""
+    for link in psutil.Process(pid).net_connections("inet"):
+        if link.status != psutil.CONN_LISTEN:
+            continue
+        asked = HTTPConnection("127.0.0.1", link.laddr.port, timeout=LIMIT_S)
+        with suppress(OSError, HTTPException), closing(asked):
+            asked.request("GET", "/json/identity.json")
+            yield asked.getresponse().status
+
+
+def test_programs_listen_on_this_computer_alone_and_show_no_pages(tmp_path):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    address = f"tcp://127.0.0.1:{port}"
+    with command("scheduler", "--port", port) as scheduler:
+        assert scheduler.stdout.readline() == f"{address}, until Ctrl-C\n"
+        with command("worker", address, "--simulate", "--name", "r", "--spool", tmp_path) as worker:
+            while "works for" not in (line := worker.stdout.readline()):
+                assert line
+            for process in (scheduler, worker):
+                assert listeners(process.pid) == {"127.0.0.1"}
+                assert set(pages(process.pid)) <= {404}
+            worker.terminate()
+            assert "Traceback" not in worker.stdout.read()
+        ended = subprocess.run(scheduler.args, check=False, capture_output=True, text=True)
+        assert ended.returncode == 2 and ended.stderr.count("\n") == 1, ended.stderr
+        assert "Address already in use: give another --host or --port" in ended.stderr
+        scheduler.terminate()
+        said = scheduler.stdout.read()
+        assert said == "campaign.py: ended; campaigns and workers wait for the next scheduler\n"

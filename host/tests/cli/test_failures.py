@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -31,6 +32,41 @@ from opjoule.trace.power_trace import Gap
 HOST = Path(__file__).resolve().parents[2]
 
 
+def test_too_few_open_files_are_one_line_before_anything_is_made(tmp_path):
+    command = [sys.executable, "-m", "opjoule.cli.start", "--db", "leveldb", "--device", "rpi4", "--simulate"]
+    words = [*command, "--out", str(tmp_path / "out")]
+    environment = {**os.environ, "PYTHONPATH": str(HOST), "TMPDIR": str(tmp_path)}
+
+    def fewer():
+        resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
+
+    ended = subprocess.run(
+        words, check=False, capture_output=True, text=True, env=environment, preexec_fn=fewer
+    )
+    assert ended.returncode == 2
+    assert ended.stderr.splitlines()[-1].startswith(
+        "measure.py: at most 64 files may be open at once (ulimit -n)"
+    )
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_of_a_killed_process_goes_with_it(tmp_path):
+    making = (
+        "import sys, time; from pathlib import Path; from opjoule.files import ProcessFolder\n"
+        "kept = ProcessFolder('kept-', Path(sys.argv[1])); Path(kept.name, 'file').touch()\n"
+        "print(kept.name, flush=True); time.sleep(600)"
+    )
+    words = [sys.executable, "-c", making, str(tmp_path)]
+    environment = {**os.environ, "PYTHONPATH": str(HOST)}
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        folder = Path(process.stdout.readline().strip())
+        assert (folder / "file").exists()
+        process.kill()
+    while folder.exists():
+        time.sleep(0.01)
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize(
     ("error", "said", "status"),
     [
@@ -53,6 +89,8 @@ HOST = Path(__file__).resolve().parents[2]
         (IsADirectoryError(21, "Is a directory", "report.html"), "a directory is in the place of a file", 1),
         (OSError("odd"), "odd: run host/measure.py doctor", 1),
         (MemoryError(), "not enough memory", 1),
+        (RuntimeError("can't start new thread"), "can't start new thread: raise 'ulimit -u'", 1),
+        (OSError(40, "is a link", "runs/x/run.json"), "runs/x/run.json: is a link: give the file itself", 1),
         (subprocess.TimeoutExpired(["x"], 5), "timed out", 1),
         (KeyboardInterrupt(), "interrupted", 130),
         (BadInput("two\nlines of \x1b[31m\udce9"), r"two lines of \x1b[31m\udce9", 2),

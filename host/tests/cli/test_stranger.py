@@ -1,6 +1,7 @@
 """A record that a stranger has made: whatever its texts hold, no page, table or terminal carries them out."""
 
 import csv
+import io
 import re
 import shutil
 from html.parser import HTMLParser
@@ -9,6 +10,7 @@ import pytest
 from opjoule.cli import start
 from opjoule.cli.failures import one_line
 from opjoule.errors import OpJouleError
+from opjoule.files import csv_text
 from opjoule.record.json_file import write_json
 from opjoule.record.notes import Notes, write_notes
 from opjoule.record.run_record import DIGEST, RunRecord, _digest
@@ -105,6 +107,12 @@ def said(capsys, argv):
         print(one_line(str(refused)))
     shown = capsys.readouterr()
     return status, shown.out + shown.err
+
+
+def test_no_cell_of_a_table_is_a_formula():
+    cells = ["=1+1", "-1+1", "+a", "@a", "\t=1", "-1.5", "+2e-3", "-inf", -1.5, None, "a=b"]
+    wanted = ["'=1+1", "'-1+1", "'+a", "'@a", "'\t=1", "-1.5", "+2e-3", "-inf", "-1.5", "", "a=b"]
+    assert next(csv.reader(io.StringIO(csv_text([cells])))) == wanted
 
 
 COMMANDS = [

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
 import zipfile
+import zlib
+from hashlib import sha256
 
 import pytest
 from opjoule.cli.commands import main
-from opjoule.opened.exports.bundle import Redaction
+from opjoule.opened.exports.bundle import CHECKSUMS, CRATE, Redaction
 from opjoule.plots import figures
 from opjoule.record.run_record import RunRecord
 from plotted_runs import make_campaign
@@ -132,6 +135,90 @@ def test_a_bundle_that_was_changed_is_not_opened(records, tmp_path, capsys, name
     assert main(["runs", "open", str(tmp_path / "changed.zip"), "--out", str(tmp_path / "opened")]) == 2
     assert says in capsys.readouterr().err
     assert not (tmp_path / "opened").exists() and not (tmp_path / "outside.txt").exists()
+
+
+def packed(entries: dict[str, bytes]) -> bytes:
+    """A ZIP file with these entries and their checksums."""
+    sums = "".join(f"{sha256(content).hexdigest()}  {name}\n" for name, content in entries.items())
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as made:
+        for name, content in {CHECKSUMS: sums.encode(), **entries}.items():
+            made.writestr(name, content)
+    return out.getvalue()
+
+
+def described(graph: object) -> bytes:
+    return packed({CRATE: json.dumps({"@graph": graph}).encode(), "records/x.txt": b"x" * 5000})
+
+
+ROOT = {"@id": "./", "name": "mine", "description": "of energy"}
+SOUND = described([ROOT])
+
+
+def with_field(at: int, value: int, size: int = 2) -> bytes:
+    """The sound file with a field of every entry changed: `at` counts from the entry's head in the directory."""
+    content = bytearray(SOUND)
+    for head, shift in ((b"PK\x01\x02", 0), (b"PK\x03\x04", -2)):
+        place = content.find(head)
+        while place >= 0:
+            content[place + at + shift : place + at + shift + size] = value.to_bytes(size, "little")
+            place = content.find(head, place + 4)
+    return bytes(content)
+
+
+HOSTILE = {
+    "one that becomes 1,000 times as large": (lambda: packed({"a": bytes(100 << 20)}), "100 times"),
+    "checksums of 70 MB": (
+        lambda: packed({"/" * 999 + str(n): b"" for n in range(70_000)}),
+        "larger than 64 MiB",
+    ),
+    "an encrypted one": (lambda: with_field(8, 1), "is encrypted"),
+    "an unknown compression": (lambda: with_field(10, 97), "compressed in another way"),
+    "a broken stream": (lambda: SOUND.replace(zlib.compress(b"x" * 5000)[2:9], b"\xff" * 7), "damaged"),
+    "a cut one": (lambda: SOUND[:-40], "damaged"),
+    "no graph": (lambda: packed({CRATE: b"{}"}), "@graph"),
+    "a number for a graph": (lambda: described(5), "damaged"),
+    "numbers in the graph": (lambda: described([5]), "damaged"),
+    "no root": (lambda: described([]), "does not describe it"),
+    "a number for a name": (lambda: described([{**ROOT, "name": 5}]), "does not describe it"),
+    "no description": (lambda: described([{"@id": "./", "name": "x"}]), "does not describe it"),
+    "no description at all": (lambda: packed({"a": b"b"}), CRATE),
+    "a deep description": (lambda: packed({CRATE: b"[" * 100_000}), "damaged"),
+    "a description that is no text": (lambda: packed({CRATE: b"\xff\xfe"}), "damaged"),
+    "a file in the place of a folder": (lambda: packed({CRATE: described([ROOT]), "a": b"", "a/b": b""}), ""),
+    "a name that is too long": (
+        lambda: packed({CRATE: json.dumps({"@graph": [ROOT]}).encode(), "n" * 300: b""}),
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize("harm", HOSTILE)
+def test_a_file_that_was_made_to_do_harm_is_refused_in_one_line_and_leaves_nothing(tmp_path, capsys, harm):
+    made, says = HOSTILE[harm]
+    (tmp_path / "x.zip").write_bytes(made())
+    out = tmp_path / "folder" / "opened"
+    out.parent.mkdir()
+    assert main(["runs", "open", str(tmp_path / "x.zip"), "--out", str(out)]) in {1, 2}
+    said = capsys.readouterr().err
+    assert says in said and said.count("\n") == 1 and len(said) < 800
+    assert list(out.parent.iterdir()) == []
+
+
+def test_a_bundle_with_nothing_but_its_description_is_opened(tmp_path, capsys):
+    """The files above are refused for what was changed in them."""
+    (tmp_path / "x.zip").write_bytes(SOUND)
+    assert main(["runs", "open", str(tmp_path / "x.zip"), "--out", str(tmp_path / "o")]) == 0
+    assert capsys.readouterr().out.startswith("mine: of energy\n")
+    assert (tmp_path / "o/records/x.txt").stat().st_size == 5000
+
+
+def test_no_bundle_has_a_file_that_a_link_leads_to(records, tmp_path, capsys):
+    (tmp_path / "secret.txt").write_text("not yours")
+    (records / "index.txt").symlink_to(tmp_path / "secret.txt")
+    assert main(["runs", "bundle", str(records), "--out", str(tmp_path / "study.zip")]) == 1
+    assert f"{records / 'index.txt'}: is a link, FIFO or device" in capsys.readouterr().err
+    assert not (tmp_path / "study.zip").exists()
 
 
 def test_what_is_no_bundle_or_no_record_is_one_line(tmp_path, capsys):

@@ -5,7 +5,6 @@ import logging
 import os
 import signal
 import sys
-import tempfile
 import threading
 import zlib
 from collections.abc import Sequence
@@ -35,7 +34,7 @@ from opjoule.cli.measure.planning import make_plan, rig_warnings
 from opjoule.comparison.pages.page import write_campaign_page
 from opjoule.devices.rig.file import read_rig
 from opjoule.errors import BadInput, Interrupted, OpJouleError
-from opjoule.files import write_whole
+from opjoule.files import ProcessFolder, write_whole
 from opjoule.measuring.plan import Plan
 from opjoule.record.directory import held
 from opjoule.scripts import HOST, MEASURE, ROOT, script_name
@@ -45,16 +44,46 @@ AGAIN_S: Final = 2.0
 
 
 def run_scheduler(options: SchedulerOptions) -> int:
-    """Replaces this process by the scheduler of `distributed`."""
-    scheme = "tls" if options.tls_files else "tcp"
-    print(f"{scheme}://{options.host}:{options.port}, until Ctrl-C", file=sys.stderr, flush=True)
-    words = ["--host", f"{scheme}://{options.host}", "--port", str(options.port)]
-    words += ["--no-dashboard", "--no-show"]
-    if options.tls_files:
-        words += ["--tls-ca-file", str(options.tls_ca_file)]
-        words += ["--tls-cert", str(options.tls_cert), "--tls-key", str(options.tls_key)]
-    os.environ.setdefault("DASK_LOGGING__DISTRIBUTED", "warning")
-    os.execv(sys.executable, [sys.executable, "-m", "distributed.cli.dask_scheduler", *words])
+    """Serves the scheduler of `distributed` until Ctrl-C."""
+    asyncio.run(_schedule(options))
+    raise Interrupted("ended; campaigns and workers wait for the next scheduler")
+
+
+async def _schedule(options: SchedulerOptions) -> None:
+    from distributed import Scheduler  # noqa: PLC0415  # loaded only if needed
+
+    made: Any = Scheduler
+    scheme, stop = "tls" if options.tls_files else "tcp", _ending()
+    address = f"{scheme}://{options.host}:{options.port}"
+    where = {"host": options.host, "port": options.port, "protocol": scheme, "security": security(options)}
+    scheduler = made(**where, **_own_settings("scheduler"))
+    try:
+        await scheduler
+    except RuntimeError as error:
+        why = getattr(error.__cause__, "strerror", None) or error
+        raise BadInput(f"{address}: {why}: give another --host or --port") from None
+    print(f"{address}, until Ctrl-C", file=sys.stderr, flush=True)
+    await stop.wait()
+    await scheduler.close()
+
+
+def _own_settings(part: str) -> dict[str, Any]:
+    """Arguments with which a scheduler or worker serves no pages and is quiet: Dask always has its HTTP server."""
+    import dask  # noqa: PLC0415  # loaded only if needed
+
+    for name in ("distributed", "tornado.application"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # a stranger's bytes at a port are no news
+    dask.config.set({f"distributed.{part}.http.routes": []})
+    return {"dashboard": False, "dashboard_address": "127.0.0.1:0"}
+
+
+def _ending() -> asyncio.Event:
+    """Event that Ctrl-C, SIGTERM or a closed terminal sets."""
+    stop = asyncio.Event()
+    for number in ENDING:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    return stop
 
 
 def security(options: TlsOptions) -> Any:
@@ -63,9 +92,12 @@ def security(options: TlsOptions) -> Any:
         return None
     from distributed import Security  # noqa: PLC0415  # loaded only if needed
 
-    cert, key = str(options.tls_cert), str(options.tls_key)
-    roles = {f"tls_{role}_cert": cert for role in ("client", "worker")}
-    roles |= {f"tls_{role}_key": key for role in ("client", "worker")}
+    files = {"cert": str(options.tls_cert), "key": str(options.tls_key)}
+    roles = {
+        f"tls_{role}_{kind}": file
+        for role in ("client", "worker", "scheduler")
+        for kind, file in files.items()
+    }
     for path in options.tls_files:
         if not path.is_file():
             raise BadInput(
@@ -103,10 +135,7 @@ def run_worker(options: WorkerOptions, command: Sequence[str] = ()) -> int:
 
 async def _work(options: WorkerOptions, service: RigService, has: frozenset[str]) -> None:
     """Starts a new Dask worker whenever the scheduler is back, since a worker ends with it; measurements go on."""
-    stop = asyncio.Event()
-    for number in ENDING:
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    stop = _ending()
     serve(service)
     ended = asyncio.create_task(stop.wait())
     shown = ""
@@ -131,10 +160,9 @@ async def _work_once(options: WorkerOptions, service: RigService, has: frozenset
     from distributed.comm.addressing import get_address_host_port  # noqa: PLC0415
     from distributed.utils import get_ip  # noqa: PLC0415
 
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
     where: Any = get_address_host_port
     host = options.host or get_ip(*where(options.scheduler))  # type: ignore[no-untyped-call]
-    with tempfile.TemporaryDirectory(prefix="opjoule-worker-") as scratch:
+    with ProcessFolder("opjoule-worker-") as scratch:
         worker: Any = Worker(
             options.scheduler,
             nthreads=1,
@@ -144,6 +172,7 @@ async def _work_once(options: WorkerOptions, service: RigService, has: frozenset
             host=host,
             local_directory=scratch,
             memory_limit=0,
+            **_own_settings("worker"),
         )
         try:
             await worker

@@ -11,6 +11,7 @@ import fcntl
 import json
 import os
 import re
+import resource
 import secrets
 import shutil
 import subprocess
@@ -62,6 +63,8 @@ from opjoule.studies.ycsb.properties import check_space, ignored_words, parse_pr
 from opjoule.studies.ycsb.study import YcsbStudy
 
 _LIMIT_S: Final = 60
+FILES_MIN: Final = 256
+"""Minimum limit of open files; a simulated measurement opens about 40, and the filter of its medium reserves 64."""
 VIRTUAL: Final = "virtual"
 STORAGE: Final = "build/simulated-storage"
 """Folder below the clone for the databases of simulated boards, with one folder per measurement."""
@@ -121,6 +124,12 @@ def rig_of(plan: Plan, options: MeasuringOptions) -> Rig | None:
 
 def check_here(plan: Plan) -> None:
     """Checks what this computer must do, or must have as a simulated board. Raises: BadInput, RigFault: it cannot."""
+    files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if files < FILES_MIN:
+        raise BadInput(
+            f"at most {files} files may be open at once (ulimit -n), a measurement needs {FILES_MIN}: run "
+            "'ulimit -n 1024' first"
+        )
     plan.study.check_here()
     if not plan.simulated or plan.board.profile.name == VIRTUAL:
         return

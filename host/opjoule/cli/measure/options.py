@@ -30,6 +30,7 @@ from opjoule.cli.short_commands import LIVE_HELP
 from opjoule.databases.registry import find_database
 from opjoule.devices.profiles import find_profile
 from opjoule.errors import BadInput
+from opjoule.files import read_regular
 from opjoule.record.directory import check_out, has_index
 from opjoule.studies.definition import SYSTEM, Part
 from opjoule.studies.folder import find_study
@@ -395,14 +396,14 @@ def _needs_of_plan(options: AgainOptions) -> Needs:
 def _plan_files(place: Path) -> list[Path]:
     """Files with the plans of a record, of a folder of several conditions, or of a dry run."""
     if not place.is_dir():
-        return [place]
+        return [place.resolve()]
     return (sorted(place.glob("*/run.json")) if has_index(place) else []) or [place / "run.json"]
 
 
 def _needs_of(path: Path, options: AgainOptions) -> Needs:
     """Set-up for the plan in a file."""
     try:
-        contents = json.loads(path.read_text(encoding="utf-8"))
+        contents = json.loads(read_regular(path))
         plan = contents.get("plan", contents)
         device, simulated = str(plan["device"]), bool(plan["simulated"])
         study = plan["study"]

@@ -20,6 +20,7 @@ from opjoule.devices.profiles import find_profile
 from opjoule.devices.rig.file import Rig, RigSupply
 from opjoule.errors import BadInput, NewerSchema
 from opjoule.evaluation.until import REPEATS_MIN
+from opjoule.files import read_regular
 from opjoule.measuring.pace import in_words
 from opjoule.measuring.plan import IDLE_S, REPEATS, RUN_S, SETTLE_LIMIT_S, SIMULATED_IDLE_S, Plan, TwinProfile
 from opjoule.measuring.supply_path import (
@@ -111,9 +112,9 @@ def plan_again(record: Path, asked: Mapping[str, Any]) -> Plan:
 
     Raises: BadInput: there is no plan, or it cannot be carried out here. NewerSchema: the record is newer.
     """
-    path = record / "run.json" if record.is_dir() else record
+    path = record / "run.json" if record.is_dir() else record.resolve()
     try:
-        contents = json.loads(path.read_text(encoding="utf-8"))
+        contents = json.loads(read_regular(path))
         if record.is_dir() and (version := contents["schema"]["version"]) > RUN_SCHEMA.version:
             raise NewerSchema(path, RUN_SCHEMA.name, version, RUN_SCHEMA.version)
         entry = contents.get("plan", contents)

@@ -11,6 +11,7 @@ from opjoule.cli.failures import one_line
 from opjoule.cli.runs.conclusions import write_conclusions
 from opjoule.cli.runs.options import BundleOptions, OpenOptions
 from opjoule.comparison.pages.page import write_campaign_page
+from opjoule.errors import BadInput
 from opjoule.opened.exports.bundle import (
     RECORDS,
     Described,
@@ -144,11 +145,15 @@ def _described(options: BundleOptions, records: list[Path], study: StudyFolder |
 def run_open(options: OpenOptions) -> int:
     """Checks and unpacks a bundle, and prints what it contains. Raises: BadInput: it cannot be opened."""
     folder = options.out or RUNS / options.bundle.stem
-    about = unpack(options.bundle, folder)
+    name, about = unpack(options.bundle, folder)
     definitions = sorted((folder / STUDY).glob("*/study.toml"))
-    study = find_study(str(definitions[0].parent)) if definitions else None
+    try:
+        study = find_study(str(definitions[0].parent)) if definitions else None
+    except BadInput:
+        shutil.rmtree(folder)
+        raise
     lines = [
-        f"{about['name']}: {about['description']}",
+        f"{name}: {about}",
         f"records {folder / RECORDS}",
         f"figures {folder / 'figures'}",
         *(f"compared {campaign / 'report.html'}" for campaign in campaigns(folder / RECORDS)),

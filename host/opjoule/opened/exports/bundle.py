@@ -7,14 +7,18 @@ import hashlib
 import json
 import re
 import shutil
+import struct
+import tempfile
 import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 from opjoule.errors import BadInput, RecordFault
-from opjoule.files import file_sha256, replacing
+from opjoule.files import file_sha256, open_regular, replacing
+from opjoule.record.json_file import DAMAGE
 from opjoule.record.run_record import RunRecord, with_digest
 from opjoule.scripts import program
 
@@ -110,7 +114,7 @@ def copy_runs(places: Sequence[Path], folder: Path, redaction: Redaction) -> lis
         for record in records:
             copies.append(_copy_record(record, target / record.relative_to(place), redaction))
         for path in sorted(place.iterdir()) if place not in records else ():
-            if path.is_file() and path.suffix in TEXTS:  # the index of several records, and their tables
+            if path.suffix in TEXTS and not path.is_dir():  # the index of several records, and their tables
                 _copy_text(path, target / path.name, redaction)
     return copies
 
@@ -132,7 +136,8 @@ def _copy_record(source: Path, target: Path, redaction: Redaction) -> Path:
             _copy_text(path, copy, redaction)
             known |= {name: file_sha256(copy)} if name in known else {}
         else:
-            shutil.copyfile(path, copy)
+            with open_regular(path) as file, copy.open("wb") as copied:
+                shutil.copyfileobj(file, copied)
     document = {key: redaction.value(value) for key, value in record.document.items() if key != "checksums"}
     document |= {"checksums": known} if record.is_finished else {}
     (target / "run.json").write_text(json.dumps(with_digest(document), indent=1), encoding="utf-8")
@@ -141,7 +146,8 @@ def _copy_record(source: Path, target: Path, redaction: Redaction) -> Path:
 
 def _copy_text(source: Path, target: Path, redaction: Redaction) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
-    text = source.read_text(encoding="utf-8", errors="surrogateescape")
+    with open_regular(source) as file:
+        text = file.read().decode("utf-8", errors="surrogateescape")
     target.write_text(redaction.text(text), encoding="utf-8", errors="surrogateescape")
 
 
@@ -199,8 +205,21 @@ def pack(folder: Path, out: Path) -> None:
                 shutil.copyfileobj(source, target)
 
 
-def unpack(bundle: Path, folder: Path) -> dict[str, Any]:
-    """Checks a bundle, unpacks it into a new folder and returns its description. Raises: BadInput: it is not valid."""
+TEXT_BYTES: Final = 1 << 26
+"""Maximum size of a bundle's description and of its checksums; 10,000 records need about 50 MB."""
+TIMES: Final = 100
+"""Maximum ratio of the unpacked size to the packed one; tables of operations reach 10, zeros 1,000."""
+_ENCRYPTED: Final = 1
+"""Bit of an entry's flags. Source: PKWARE APPNOTE.TXT, 4.4.4."""
+_SMALL_BYTES: Final = 1 << 26
+"""Unpacked size up to which the ratio does not matter."""
+
+
+def unpack(bundle: Path, folder: Path) -> tuple[str, str]:
+    """Checks a bundle and unpacks it into a new folder; nothing is left of one that is refused.
+
+    Returns: its name and its description. Raises: BadInput: it is not valid.
+    """
     if folder.exists():
         raise BadInput(f"{folder} exists already: name another folder with --out")
     if bundle.is_dir():
@@ -208,32 +227,74 @@ def unpack(bundle: Path, folder: Path) -> dict[str, Any]:
             f"{bundle} is a folder: give the file that '{program('runs')} bundle' wrote; records need no unpacking"
         )
     try:
-        with zipfile.ZipFile(bundle) as packed:
+        with open_regular(bundle.resolve()) as file, zipfile.ZipFile(file) as packed:
+            _check_size(bundle, packed, folder)
             _check(bundle, packed)
-            with replacing(folder) as temporary:
-                packed.extractall(temporary)
-            crate: dict[str, Any] = json.loads(packed.read(CRATE))
-            return next(entry for entry in crate["@graph"] if entry["@id"] == "./")
-    except (zipfile.BadZipFile, KeyError, ValueError, EOFError) as error:
+            about = _root(packed)
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as name:
+                unpacked = Path(name) / "content"
+                packed.extractall(unpacked)
+                unpacked.replace(folder)
+            return about
+    except (zipfile.BadZipFile, zlib.error, struct.error, EOFError, RuntimeError, *DAMAGE) as error:
+        why = next(iter(str(error).splitlines()), "") or type(error).__name__
         raise BadInput(
-            f"{bundle} is not a bundle of '{program('runs')}', or it is damaged: {error}; copy or download it again"
+            f"{bundle} is not a bundle of '{program('runs')}', or it is damaged: {why:.200}; copy or download it again"
         ) from None
+
+
+def _root(packed: zipfile.ZipFile) -> tuple[str, str]:
+    """Name and description of the bundle. Raises: ValueError, LookupError, TypeError: it has none."""
+    crate = json.loads(_text(packed, CRATE))
+    root = next((entry for entry in crate["@graph"] if entry.get("@id") == "./"), {})
+    name, about = root.get("name"), root.get("description")
+    if not isinstance(name, str) or not isinstance(about, str):
+        raise ValueError(f"{CRATE} does not describe it")
+    return name, about
+
+
+def _text(packed: zipfile.ZipFile, name: str) -> str:
+    """A text of the bundle. Raises: KeyError, ValueError: it is absent, too long or not UTF-8."""
+    if packed.getinfo(name).file_size > TEXT_BYTES:
+        raise ValueError(f"{name} is larger than {TEXT_BYTES >> 20} MiB")
+    return packed.read(name).decode()
+
+
+def _check_size(bundle: Path, packed: zipfile.ZipFile, folder: Path) -> None:
+    """Raises: BadInput: the content is too large for its file, or for the disk. ValueError: it cannot be unpacked."""
+    entries = packed.infolist()
+    for entry in entries:
+        if entry.flag_bits & _ENCRYPTED:
+            raise ValueError(f"{entry.filename!r} is encrypted")
+        if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise ValueError(f"{entry.filename!r} is compressed in another way than by deflate")
+    unpacked, size = sum(entry.file_size for entry in entries), bundle.stat().st_size
+    if unpacked > max(TIMES * size, _SMALL_BYTES):
+        what = f"{size / 1e6:.1f} MB would become {unpacked / 1e6:.0f} MB"
+        raise BadInput(f"{bundle}: {what}, more than {TIMES} times as much: the bundle is not opened")
+    there = next(place for place in folder.absolute().parents if place.exists())
+    if unpacked > (free := shutil.disk_usage(there).free):
+        raise BadInput(
+            f"{bundle}: it needs {unpacked / 1e6:.0f} MB, and {there} has {free / 1e6:.0f} MB free: free some space, "
+            "or name a folder on another disk with --out"
+        )
 
 
 def _check(bundle: Path, packed: zipfile.ZipFile) -> None:
     """Raises: BadInput: a name leads out of the folder, or a file does not match its checksum."""
-    lines = (line.partition("  ") for line in packed.read(CHECKSUMS).decode().splitlines())
+    lines = (line.partition("  ") for line in _text(packed, CHECKSUMS).splitlines())
     expected = {name: digest for digest, _, name in lines}
     names = set(packed.namelist()) - {CHECKSUMS}
     for name in names:
         if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts or "\\" in name:
             raise BadInput(
-                f"{bundle}: {name!r} would be written outside of the folder: the bundle is not opened"
+                f"{bundle}: {name!r:.200} would be written outside of the folder: the bundle is not opened"
             )
     if lost := sorted(names ^ set(expected)):
-        raise BadInput(f"{bundle}: {lost[0]} is missing, or has no checksum")
+        raise BadInput(f"{bundle}: {lost[0]!r:.200} is missing, or has no checksum")
     for name in sorted(names):
         with packed.open(name) as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]  # reads as a file does
         if digest != expected[name]:
-            raise BadInput(f"{bundle}: {name} was changed since it was packed")
+            raise BadInput(f"{bundle}: {name!r:.200} was changed since it was packed")

@@ -15,7 +15,7 @@ from opjoule.trace.imported.jls_file import is_jls, jls_signals
 from opjoule.trace.imported.ppk2_file import ppk2_signals
 from opjoule.trace.imported.signals import Signals
 from opjoule.trace.imported.table_signals import table_signals
-from opjoule.trace.power_trace import BoolArray, Float64Array, Gap, Int64Array
+from opjoule.trace.power_trace import SPAN_MAX_S, BoolArray, Float64Array, Gap, Int64Array
 from opjoule.units import counted
 
 GAP_STEPS: Final = 1.5
@@ -26,8 +26,6 @@ USUAL: Final = 0.9
 """Quantile of these distances that is the longest usual one."""
 ROWS_MAX: Final = 1e9
 """Largest number of rows of a trace, including missing ones."""
-SPAN_MAX_S: Final = 1e9
-"""Longest span of a trace; a longer one shows times in another unit. 64 bits of nanoseconds hold 9 times as much."""
 MISSING: Final = "missing in the imported file"
 LOST_ROWS_MAX: Final = 1_000_000
 """Maximum number of consecutive rows that count as missing; a longer stretch is a pause of the recording."""
