@@ -106,7 +106,7 @@ def _sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def open_regular(path: Path) -> BinaryIO:
+def open_regular(path: Path) -> io.BufferedReader:
     """Opens a file for reading if it is a regular one. Raises: OSError: it is absent, or is a link, FIFO or device."""
     try:
         file = open(path, "rb", opener=lambda name, flags: os.open(name, flags | _CAREFUL))  # noqa: SIM115  # returned

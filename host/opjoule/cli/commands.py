@@ -93,8 +93,9 @@ def main(argv: list[str]) -> int:
 
 
 def _refuse(word: str) -> NoReturn:
+    known = [name for name in known_commands() if " " not in name]
     print(
-        f"measure.py: unknown command '{one_line(word)}': {suggestion(word, _MODULES)}there are {', '.join(_MODULES)}; "
+        f"measure.py: unknown command '{one_line(word)}': {suggestion(word, known)}there are {', '.join(known)}; "
         "without a command it measures: give --db NAME --device NAME",
         file=sys.stderr,
     )

@@ -28,7 +28,7 @@ def write_csv(run: OpenedRun, folder: Path) -> Iterator[str]:
     mark = "-SIMULATED" if run.simulated else ""
     for name, read in _TABLES.items():
         try:
-            table, remark = _plain(read(run)), ""
+            table, remark = read(run), ""
         except RecordFault as fault:
             table, remark = _untimed(run, name), f", without time_s: {fault}"
             if table is None:
@@ -39,7 +39,7 @@ def write_csv(run: OpenedRun, folder: Path) -> Iterator[str]:
             continue
         path = folder / f"{name}{mark}.csv"
         with rewriting(path) as file:
-            pa_csv.write_csv(table, file)
+            pa_csv.write_csv(_plain(table), file)
         yield f"{path}: {table.num_rows} rows{remark}"
 
 
@@ -49,7 +49,7 @@ def _untimed(run: OpenedRun, name: str) -> pa.Table | None:
     if name == "phases":
         return pa.Table.from_pylist(plain(record.run.phases))
     try:
-        return _plain(table_of(record, name)) if name in _OF_BOARD else None
+        return table_of(record, name) if name in _OF_BOARD else None
     except RecordFault:
         return None
 
