@@ -1,8 +1,9 @@
 """Replies to the page's requests as JSON values; times are in seconds on a run's time axis."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -45,10 +46,15 @@ class Replies:
         self._records = records
         self.known = {
             "runs": self._runs,
-            "run": self._run,
-            "power": self._power,
-            "stretch": self._stretch,
-            "running": self._running,
+            **{
+                what: partial(self._of_record, reply)
+                for what, reply in (
+                    ("run", self._run),
+                    ("power", self._power),
+                    ("stretch", self._stretch),
+                    ("running", self._running),
+                )
+            },
         }
         self.pages = {"report": self._report}
 
@@ -61,6 +67,11 @@ class Replies:
             "whole": listing.is_whole,
             "runs": [_row(name, run) for name, run in listing.runs.items()],
         }
+
+    def _of_record(self, reply: Callable[[Mapping[str, str]], Any], query: Mapping[str, str]) -> Any:
+        """The reply to a request about one record. Raises: RecordFault: its content is damaged."""
+        with reading(self._records.place(_name(query))):
+            return reply(query)
 
     def _report(self, query: Mapping[str, str]) -> bytes:
         return report_of(self._records.place(_name(query)))

@@ -14,6 +14,7 @@ from opjoule.drawing.pyramid import WHOLE, Pyramid
 from opjoule.errors import BadInput, OpJouleError
 from opjoule.opened.run import OpenedRun, open_run
 from opjoule.opened.run_list import ListedRun, RunIndex, run_folders
+from opjoule.record.run_record import reading
 from opjoule.trace.power_trace import Float64Array
 from opjoule.view.levels import Extent, Levels, kept_levels, make_levels
 
@@ -88,7 +89,11 @@ class ShownRun:
             self._ahead.start()
 
     def _energy(self) -> None:
-        with self.energies, suppress(OpJouleError, OSError):  # the next request for joules reports it
+        with (
+            self.energies,
+            suppress(OpJouleError, OSError),
+            reading(self._given.path),
+        ):  # the next request reports it
             if self.extent.samples > WHOLE and self.run.answer.record.is_finished:
                 self.run.forget_samples()
             self.run.energy(0.0, self.extent.end_s / 2)

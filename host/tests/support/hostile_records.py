@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import os
 import shutil
@@ -269,5 +268,22 @@ def _all() -> dict[str, Harm]:
 
 HARMS: dict[str, Harm] = _all()
 """Name -> function that does it to a sound record."""
-SAMPLE = tuple(dict.fromkeys(copy.copy(list(HARMS))[:: max(len(HARMS) // 24, 1)]))
-"""Some of them, of every kind."""
+SAMPLE = (
+    *(
+        "link: result.json",
+        "link: report.html",
+        "link: raw/run-1.log",
+        "link: notes.json.tmp",
+        "link to a device: raw",
+    ),
+    *("FIFO: run.json", "FIFO: raw/run-1.log", "socket: view.cache", "a seal of absolute", "no checksums"),
+    *("900 deep: asked.more", "not a number: phases.3.start_board_ns", "400 digits: energy_j of result.json"),
+    *(
+        "a long name: asked.db",
+        "two dollars: asked.db",
+        "a formula: asked.db",
+        "half of a pair: asked.device",
+    ),
+    *("times at 2 to the 62", "infinite currents", "an operation at 2 to the 62"),
+)
+"""At least one of each kind."""
