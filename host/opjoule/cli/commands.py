@@ -4,87 +4,55 @@ The line is parsed before set-up. Thus --help and a mistyped option need no set-
 to do. The environment's Python receives the parsed options (command.py), never the line itself.
 """
 
-from __future__ import annotations
-
-import importlib
 import sys
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import Final, NoReturn
 
+from opjoule.cli import short_commands as short
+from opjoule.cli.calibrate.options import CALIBRATE, CHECK, SHOW
+from opjoule.cli.campaign.options import CAMPAIGN, CELL, SCHEDULER, WORKER
+from opjoule.cli.campaign.study_cells import STUDY
+from opjoule.cli.command import ParsedCommand
+from opjoule.cli.commission.options import COMMISSION
+from opjoule.cli.compare.commands import COMPARE_COMMANDS, measures_commands
+from opjoule.cli.compare.options import COMPARE
 from opjoule.cli.failures import one_line, reporting_failures
+from opjoule.cli.measure.options import AGAIN, MEASURE, PROGRAM
+from opjoule.cli.runs.options import ACTIONS, RUNS
+from opjoule.cli.twin.options import TWIN
 from opjoule.errors import suggestion
 from opjoule.scripts import script_name
 
-if TYPE_CHECKING:
-    from opjoule.cli.command import Command, ParsedCommand
-
 FIRST_COMMAND: Final = "host/measure.py --db leveldb --device rpi4 --simulate"
-_SHORT: Final = (
-    "init",
-    "record",
-    "import",
-    "doctor",
-    "report",
-    "verify",
-    "restore",
-    "sudoers",
-    "virtual-board",
-)
-_MODULES: Final = {
-    **dict.fromkeys((*_SHORT, "view", "studies", "databases"), "short_commands"),
-    **dict.fromkeys(("command", "again"), "measure.options"),
-    **{
-        name: f"{name}.options" for name in ("commission", "twin", "calibrate", "runs", "compare", "campaign")
-    },
+COMMANDS: Final = {
+    command.name: command
+    for command in (
+        *(short.INIT, short.RECORD, short.IMPORT, short.DOCTOR, COMMISSION, short.REPORT, short.VERIFY),
+        *(short.RESTORE, short.SUDOERS, short.VIRTUAL_BOARD),
+        *(PROGRAM, AGAIN, TWIN, CALIBRATE, CHECK, SHOW, RUNS, *ACTIONS, short.VIEW, COMPARE),
+        *(CAMPAIGN, SCHEDULER, WORKER, CELL, short.STUDIES, short.DATABASES),
+    )
 }
-"""First word of a command -> module with its options; only that one is loaded, since each takes time."""
-
-
-def known_commands() -> dict[str, Command]:
-    """Every command by its name."""
-    return {name: command for first in _MODULES for name, command in _commands(first).items()}
-
-
-def _commands(first: str) -> dict[str, Command]:
-    """The commands that begin with this word, by their names."""
-    if first not in _MODULES:
-        return {}
-    from opjoule.cli.command import Command  # noqa: PLC0415  # slow to load
-
-    values = vars(importlib.import_module(f"opjoule.cli.{_MODULES[first]}")).values()
-    lists = [value if isinstance(value, tuple) else (value,) for value in values]
-    commands = [value for values in lists for value in values if isinstance(value, Command)]
-    return {command.name: command for command in commands if command.name.split()[:1] == [first]}
 
 
 def parse(argv: list[str]) -> ParsedCommand:
     """Parses one command line; on a mistake argparse exits with status 2 and one line."""
     if argv == ["help"]:
         argv = ["--help"]
-    if argv[:1] == ["compare"]:
-        from opjoule.cli.compare.commands import COMPARE_COMMANDS, measures_commands  # noqa: PLC0415  # as above
-
-        if measures_commands(argv[1:]):
-            return COMPARE_COMMANDS.parse(argv[1:])
-    known = _commands(argv[0]) if argv else {}
+    if argv[:1] == [COMPARE.name] and measures_commands(argv[1:]):
+        return COMPARE_COMMANDS.parse(argv[1:])
     for count in (2, 1):
-        if command := known.get(" ".join(argv[:count])):
+        if command := COMMANDS.get(" ".join(argv[:count])):
             return command.parse(argv[count:])
-    from opjoule.cli.measure.options import MEASURE  # noqa: PLC0415  # as above
-
     if not argv:
         MEASURE.parser().error(f"no command given; to begin: {FIRST_COMMAND}")
     if not argv[0].startswith("-"):
         _refuse(argv[0])
     given = [word.split("=")[0] for word in argv]
-    if "--study" not in given:
-        return MEASURE.parse(argv)
-    from opjoule.cli.campaign.study_cells import STUDY  # noqa: PLC0415  # as above
-
-    if "--db" in given:
+    if "--study" in given and "--db" in given:
         STUDY.parser().error(
             "--study names its databases itself: leave out --db, and give --only system=NAME"
         )
-    return STUDY.parse(argv)
+    return (STUDY if "--study" in given else MEASURE).parse(argv)
 
 
 def main(argv: list[str]) -> int:
@@ -93,7 +61,7 @@ def main(argv: list[str]) -> int:
 
 
 def _refuse(word: str) -> NoReturn:
-    known = [name for name in known_commands() if " " not in name]
+    known = [name for name in COMMANDS if " " not in name]
     print(
         f"measure.py: unknown command '{one_line(word)}': {suggestion(word, known)}there are {', '.join(known)}; "
         "without a command it measures: give --db NAME --device NAME",

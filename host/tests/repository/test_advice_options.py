@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from opjoule.cli.campaign.study_cells import STUDY
-from opjoule.cli.commands import known_commands
+from opjoule.cli.commands import COMMANDS
 from opjoule.cli.compare.commands import COMPARE_COMMANDS
 from opjoule.cli.measure.options import MEASURE
 from opjoule.cli.options import Parser
@@ -20,7 +20,6 @@ PACKAGE = ROOT / "host" / "opjoule"
 PARSERS: dict[str, dict[str, Callable[[], Parser]]] = {
     "measure.py": {"": MEASURE.parser, "study": STUDY.parser}
 }
-COMMANDS = known_commands()
 for name, command in COMMANDS.items():
     script, *words = script_name(name.split()), *name.split()
     PARSERS.setdefault(script, {})[" ".join(words if script == "measure.py" else words[1:])] = command.parser
