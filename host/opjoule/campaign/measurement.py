@@ -20,10 +20,10 @@ from opjoule.evaluation.evidence import Evidence
 from opjoule.evaluation.until import Until
 from opjoule.evaluation.wording import wording_of
 from opjoule.measuring.execution import Execution
+from opjoule.measuring.open_meter import Calibrations, OpenMeter, opened_meter
 from opjoule.measuring.pace import expected_phases
 from opjoule.measuring.plan import Plan
 from opjoule.measuring.progress import PROGRESS, PhaseProgress, ProgressNotes
-from opjoule.measuring.session import Calibrations, MeterSession, meter_session
 from opjoule.measuring.supply_path import SIMULATED_RIG, SupplyPath, stated_in
 from opjoule.meters.capture import CaptureSummary
 from opjoule.meters.kinds import Wishes
@@ -72,8 +72,8 @@ def measure(
     plan.study.check(board)
     plan.study.check_space(board)
     record: RunRecord | None = None
-    with meter_session(meter, meter_address, calibrations) as session:
-        sensors = session.sensors.wired(supply.sense_ohm)
+    with opened_meter(meter, meter_address, calibrations) as opened:
+        sensors = opened.sensors.wired(supply.sense_ohm)
         storage_sensor = sensors.of_storage(board.medium)
         try:
             prepared, facts = board.prepare(), board.facts()
@@ -82,7 +82,7 @@ def measure(
             record = RunRecord.create(directory, plan.asked, simulated=plan.simulated)
             rig = {
                 "device": facts,
-                "meter": session.identity,
+                "meter": opened.identity,
                 "prepared": prepared,
                 "storage": plan.board.medium,
             }
@@ -93,7 +93,7 @@ def measure(
             record.update(plan=plan.to_json(), plan_sha256=plan.sha256, **sensors.entries())
             with held(record.directory):
                 try:
-                    _run(plan, board, session, record, progress)
+                    _run(plan, board, opened, record, progress)
                 finally:
                     with suppress(OSError):
                         record.update(found={"ended_utc": datetime.now(UTC).isoformat(timespec="seconds")})
@@ -104,9 +104,9 @@ def measure(
     return record
 
 
-def _run(plan: Plan, board: Board, session: MeterSession, record: RunRecord, progress: PhaseProgress) -> None:
+def _run(plan: Plan, board: Board, opened: OpenMeter, record: RunRecord, progress: PhaseProgress) -> None:
     """Executes the plan while recording; the recorded data are evaluated however it ends."""
-    recording = session.recording(record.directory, board.probe.clock_exchange, record.add_fault)
+    recording = opened.recording(record.directory, board.probe.clock_exchange, record.add_fault)
     progress.watch(recording.capture.history)
     progress.expect(expected_phases(plan))
     execution = Execution(plan, board, recording.capture, record, progress)

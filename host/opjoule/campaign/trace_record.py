@@ -6,18 +6,18 @@ from pathlib import Path
 from typing import Any
 
 from opjoule.evaluation.trace_result import conclude_trace
-from opjoule.measuring.session import MeterSession
+from opjoule.measuring.open_meter import OpenMeter
 from opjoule.meters.capture import CaptureSummary
 from opjoule.record.directory import held
 from opjoule.record.run_record import RunRecord
 
 
 @contextmanager
-def trace_record(session: MeterSession, directory: Path, asked: Mapping[str, Any]) -> Iterator[RunRecord]:
+def trace_record(opened: OpenMeter, directory: Path, asked: Mapping[str, Any]) -> Iterator[RunRecord]:
     """Creates a record for an open meter, and holds it until the end of the block."""
-    record = RunRecord.create(directory, asked, simulated=session.identity.simulated)
-    record.update(found={"meter": session.identity, "warnings": session.sensors.warnings})
-    record.update(**session.sensors.entries())
+    record = RunRecord.create(directory, asked, simulated=opened.identity.simulated)
+    record.update(found={"meter": opened.identity, "warnings": opened.sensors.warnings})
+    record.update(**opened.sensors.entries())
     with held(record.directory):
         yield record
 

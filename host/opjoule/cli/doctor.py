@@ -21,8 +21,8 @@ from opjoule.devices.rig.examine import PULSES, Finding, examine_board
 from opjoule.devices.rig.file import Rig, RigDevice, read_rig
 from opjoule.energy.error_bounds import SWAPPED, ErrorBounds
 from opjoule.errors import OpJouleError
+from opjoule.measuring.open_meter import Calibrations, KnownSensors, OpenMeter, opened_meter
 from opjoule.measuring.recording import Recording
-from opjoule.measuring.session import Calibrations, KnownSensors, MeterSession, meter_session
 from opjoule.measuring.supply_path import RIG_FILE, local_meter_warning, shunt_words, supply_path
 from opjoule.meters.kinds import Wishes
 from opjoule.meters.registry import address_of, open_meter
@@ -52,7 +52,7 @@ _AS_DELIVERED = (
 )
 
 
-Heard = tuple[MeterSession, Recording]
+Heard = tuple[OpenMeter, Recording]
 """An open meter, and the recording of it."""
 
 
@@ -63,8 +63,8 @@ def listening(meter_name: str) -> Iterator[Heard | None]:
         heard = None
         with suppress(OpJouleError):  # the meter's own check has reported the fault
             folder = opened.enter_context(TemporaryDirectory(prefix="opjoule-doctor-"))
-            session = opened.enter_context(meter_session(open_meter(meter_name), meter_name))
-            heard = session, opened.enter_context(session.recording(Path(folder)))
+            meter = opened.enter_context(opened_meter(open_meter(meter_name), meter_name))
+            heard = meter, opened.enter_context(meter.recording(Path(folder)))
         yield heard
 
 
@@ -229,9 +229,9 @@ def _port(rig: Rig) -> Iterator[Finding]:
 
 def _meter(rig: Rig) -> Iterator[Finding]:
     calibrations = Calibrations(CALIBRATIONS, rig.room.temperature_c)
-    with meter_session(open_meter(rig.meter, Wishes(stated_in=RIG_FILE)), rig.meter, calibrations) as session:
-        identity, known = session.identity, session.sensors
-        period_s = sample_period_s(session)
+    with opened_meter(open_meter(rig.meter, Wishes(stated_in=RIG_FILE)), rig.meter, calibrations) as meter:
+        identity, known = meter.identity, meter.sensors
+        period_s = sample_period_s(meter)
     on_bus = identity.kind == "serial"
     sensors = [
         f"{sensor.model} at 0x{sensor.address:02x}" if on_bus else sensor.model for sensor in identity.sensors
@@ -239,7 +239,7 @@ def _meter(rig: Rig) -> Iterator[Finding]:
     firmware = f", firmware {identity.firmware_version}" if identity.firmware_version else ""
     about = f"{identity.board} on {identity.place}{firmware}, {', '.join(sensors) or 'no sensor'}"
     yield Finding("meter", bool(identity.sensors), about, "check the sensor's wiring: VCC, GND, SDA, SCL")
-    if shunt := session.bounds.shunt:
+    if shunt := meter.bounds.shunt:
         yield Finding("shunt", True, shunt_words(shunt.ohm, shunt.tolerance, shunt.origin))
     yield from calibration_findings(known)
     if period_s:
@@ -252,9 +252,9 @@ def _meter(rig: Rig) -> Iterator[Finding]:
         yield from _ready_flags(rig)
 
 
-def sample_period_s(session: MeterSession) -> float:
+def sample_period_s(meter: OpenMeter) -> float:
     """Sample period of an open meter, from a short trial [s]; 0 if no samples came."""
-    with TemporaryDirectory(prefix="opjoule-doctor-") as folder, session.recording(Path(folder)) as heard:
+    with TemporaryDirectory(prefix="opjoule-doctor-") as folder, meter.recording(Path(folder)) as heard:
         stamps_ns = first_samples(heard, _TRIAL_SAMPLES, _TRIAL_S).meter_ns
     return float(np.median(np.diff(stamps_ns))) * 1e-9 if stamps_ns.size > 1 else 0.0
 

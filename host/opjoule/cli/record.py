@@ -8,9 +8,9 @@ from opjoule.campaign.trace_record import conclude_capture, trace_record
 from opjoule.cli.live import live_view
 from opjoule.cli.short_commands import RecordOptions
 from opjoule.errors import FAULTY_EXIT, INTERRUPTED, Interrupted, MeterFault
+from opjoule.measuring.open_meter import Calibrations, opened_meter
 from opjoule.measuring.progress import PhaseProgress
 from opjoule.measuring.recording import Recording
-from opjoule.measuring.session import Calibrations, meter_session
 from opjoule.meters.capture import CaptureSummary
 from opjoule.meters.registry import open_meters
 from opjoule.opened.answer import open_answer
@@ -41,15 +41,15 @@ def run_record(options: RecordOptions) -> int:
         "room_temperature_c": options.room_temperature,
     }
     with (
-        meter_session(meter, options.meter, calibrations) as session,
-        trace_record(session, options.out, asked) as record,
+        opened_meter(meter, options.meter, calibrations) as opened,
+        trace_record(opened, options.out, asked) as record,
     ):
-        for line in session.sensors.warnings:
+        for line in opened.sensors.warnings:
             print(f"{script_name()}: warning: {line}", file=sys.stderr)
         with PhaseProgress(quiet=options.json) as progress, live_view(options.live) as show:
             show(options.out)
             try:
-                recording = session.recording(options.out, tell_fault=record.add_fault)
+                recording = opened.recording(options.out, tell_fault=record.add_fault)
                 captured, ended, interrupted = _record(recording, options.seconds, progress)
             except MeterFault as fault:  # raised while the meter was being started, so there is no sample
                 record.add_fault(str(fault))

@@ -12,7 +12,7 @@ from opjoule.commissioning.running import DeskRecording, Running
 from opjoule.devices.board import Board
 from opjoule.devices.profiles import Profile
 from opjoule.errors import DeviceFault
-from opjoule.measuring.session import MeterSession
+from opjoule.measuring.open_meter import OpenMeter
 
 
 class StepOutcome(StrEnum):
@@ -180,10 +180,10 @@ class OpenDesk:
     profile: Profile
     zero_a: float | None = None
     """Mean reading without a load [A], from the step `zero`; None if that has no result."""
-    rig: MeterSession | None = None
+    rig: OpenMeter | None = None
     open_board: Callable[[], AbstractContextManager[Board]] | None = None
     """Connects to the board, which must be on; None: the step has no board."""
-    second: MeterSession | None = None
+    second: OpenMeter | None = None
     record: Callable[[Path, float], DeskRecording] | None = None
     """Records the meter alone: (folder, seconds of its clock) -> recording; None: as `recording` does."""
 

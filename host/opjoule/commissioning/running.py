@@ -14,8 +14,8 @@ from opjoule.clocks.exchanges import BOARD_EXCHANGES, METER_EXCHANGES, Exchange,
 from opjoule.devices.board import Board
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import ErrorBounds
+from opjoule.measuring.open_meter import OpenMeter
 from opjoule.measuring.recording import Recording
-from opjoule.measuring.session import MeterSession
 from opjoule.meters.capture import CaptureSummary
 from opjoule.operations import schemas
 from opjoule.operations.board_files import BoardEdges, load_changes, read_events, read_system, sync_edges
@@ -69,7 +69,7 @@ class DeskRecording:
         )
 
 
-def meter_words(meter: MeterSession) -> dict[str, str]:
+def meter_words(meter: OpenMeter) -> dict[str, str]:
     """The meter's own statements, for the certificate."""
     identity, bounds = meter.identity, meter.bounds
     sensors = ", ".join(f"{sensor.model} at 0x{sensor.address:02x}" for sensor in identity.sensors)
@@ -87,10 +87,10 @@ def meter_words(meter: MeterSession) -> dict[str, str]:
 class Running(Recording):
     """Records a meter together with a prepared board; `recorded` returns the data."""
 
-    def __init__(self, session: MeterSession, folder: Path, board: Board | None = None) -> None:
+    def __init__(self, opened: OpenMeter, folder: Path, board: Board | None = None) -> None:
         """Creates the files. `board`: for round trips and the probe's files; None: no board."""
-        super().__init__(folder, session.meter, session.name, board.probe.clock_exchange if board else None)
-        self._bounds, self._board = session.bounds, board
+        super().__init__(folder, opened.meter, opened.name, board.probe.clock_exchange if board else None)
+        self._bounds, self._board = opened.bounds, board
         self._begun: list[str] = []
 
     def __exit__(

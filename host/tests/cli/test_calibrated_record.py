@@ -22,7 +22,7 @@ from opjoule.energy.error_bounds import Shunt
 from opjoule.errors import BadInput
 from opjoule.evaluation.trace_result import conclude_trace
 from opjoule.evaluation.wording import TRACE
-from opjoule.measuring.session import Calibrations, KnownSensors
+from opjoule.measuring.open_meter import Calibrations, KnownSensors
 from opjoule.meters.chips.ina219 import INA219
 from opjoule.meters.interface import Meter, MeterIdentity, SensorIdentity
 from opjoule.meters.registry import open_meter, sensor_ids

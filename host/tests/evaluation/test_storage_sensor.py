@@ -16,7 +16,7 @@ from opjoule.evaluation.alignment import Alignment
 from opjoule.evaluation.corrected_trace import CorrectedTrace
 from opjoule.evaluation.repeat_energy import AlignedTrace
 from opjoule.evaluation.summary import AlignedRun, build_result, sensor_energies
-from opjoule.measuring.session import Calibrations, KnownSensors
+from opjoule.measuring.open_meter import Calibrations, KnownSensors
 from opjoule.meters.interface import MeterIdentity, SensorIdentity
 from opjoule.meters.serial.options import SIMULATED_SENSOR
 from opjoule.operations import schemas

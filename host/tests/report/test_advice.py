@@ -25,9 +25,9 @@ from opjoule.energy.window import Window, WindowError, window_energy_j
 from opjoule.errors import BadInput
 from opjoule.evaluation.faults import short_run_warnings
 from opjoule.evaluation.wording import YCSB as WORDING
+from opjoule.measuring.open_meter import KnownSensors
 from opjoule.measuring.plan import SETTLE_LIMIT_S
 from opjoule.measuring.quiet import Rest
-from opjoule.measuring.session import KnownSensors
 from opjoule.measuring.supply_path import ADVISED_SHUNT_OHM, SupplyPath
 from opjoule.meters.chips.chip import SensorSettings
 from opjoule.meters.chips.ina219 import INA219, ina219_breakout

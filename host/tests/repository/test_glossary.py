@@ -23,6 +23,7 @@ HOMES = {
     "harness": ["evaluation/repeat_energy.py", "studies/ycsb/"],
     "record": [
         "record/",
+        "campaign/trace_record.py",
         "cli/record.py",
         "cli/short_commands.py",
         "errors.py",

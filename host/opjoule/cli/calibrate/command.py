@@ -61,7 +61,7 @@ def run_calibrate(options: CalibrateOptions) -> int:
         fitted,
         CalibratedSensor(bounds.sensor_id, bounds.model, bounds.current_max_a, shunt_ohm),
         setup.reference,
-        simulated=setup.sensor.session.identity.simulated,
+        simulated=setup.sensor.opened.identity.simulated,
         date_utc=datetime.now(UTC).replace(microsecond=0),
         temperature_c=options.room_temperature,
         gain_per_k=shunt_per_k + CHIP_PER_K,
@@ -91,7 +91,7 @@ def run_check(options: CalibrateOptions) -> int:
     """Checks a calibration; 0 if valid, 6 after drift. Raises: BadInput, CalibrationFault, MeterFault: one line."""
     folder = _folder(options)
     with _opened(folder, options, SIMULATED_CHECKS_A) as setup:
-        bounds, simulated = setup.sensor.bounds, setup.sensor.session.identity.simulated
+        bounds, simulated = setup.sensor.bounds, setup.sensor.opened.identity.simulated
         room_c = options.room_temperature
         calibration = find_calibration(folder, bounds, simulated=simulated, temperature_c=room_c)
         if calibration is None:

@@ -31,9 +31,9 @@ from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.energy.shunt_heat import Heating
 from opjoule.errors import BadInput, RigFault
 from opjoule.evaluation.clock_rates import odd_meter_clock
+from opjoule.measuring.open_meter import Calibrations, OpenMeter, opened_meter
 from opjoule.measuring.progress import PhaseProgress
 from opjoule.measuring.recording import Recording
-from opjoule.measuring.session import Calibrations, MeterSession, meter_session
 from opjoule.meters.registry import open_meter
 from opjoule.scripts import ROOT, RUNS, script_name
 
@@ -60,13 +60,13 @@ SIMULATED_VOLTAGE: Final = "0.05%+0.02mV"
 class RecordedMeter:
     """A meter that is being recorded."""
 
-    session: MeterSession
+    opened: OpenMeter
     recording: Recording
 
     @property
     def bounds(self) -> ErrorBounds:
         """Bounds of its first sensor; if it is the reference, with its calibration."""
-        return self.session.bounds
+        return self.opened.bounds
 
     def read(self, stretch_ns: tuple[int, int], period_ns: int = 0) -> ReadPoint:
         """Mean reading over a past stretch [host_ns], corrected if the meter is calibrated.
@@ -75,7 +75,7 @@ class RecordedMeter:
         """
         exchanges = read_exchanges(self.recording.folder / "raw" / METER_EXCHANGES)
         if odd := odd_meter_clock(exchanges, self.bounds):
-            raise CalibrationFault(f"{self.session.name}: {odd}")
+            raise CalibrationFault(f"{self.opened.name}: {odd}")
         clock_map = fit_exchanges(exchanges, "host", "meter")
         start_ns, end_ns = map(clock_map.to_target, stretch_ns)
         trace = self.recording.trace_past(end_ns)
@@ -96,16 +96,16 @@ def recorded(name: str, directory: Path, calibrations: Calibrations | None = Non
     Args:
         directory: directory of its record, created here.
         calibrations: calibrations that correct a reference meter; None: as delivered.
-    Raises: MeterFault, BadInput: from open_meter() and meter_session().
+    Raises: MeterFault, BadInput: from open_meter() and opened_meter().
     """
     with (
-        meter_session(open_meter(name), name, calibrations) as session,
-        trace_record(session, directory, {"meter": name}) as record,
+        opened_meter(open_meter(name), name, calibrations) as opened,
+        trace_record(opened, directory, {"meter": name}) as record,
     ):
-        recording = session.recording(directory, tell_fault=record.add_fault)
+        recording = opened.recording(directory, tell_fault=record.add_fault)
         try:
             with recording:
-                yield RecordedMeter(session, recording)
+                yield RecordedMeter(opened, recording)
         finally:
             record.finish("complete" if conclude_capture(record, recording.capture.summary) else "failed")
 
@@ -249,7 +249,7 @@ def open_setup(folder: Path, options: CalibrateOptions) -> Iterator[CalibrationS
             return
         calibrations = Calibrations(folder, options.room_temperature)
         with recorded(options.reference_meter, keep / "reference", calibrations) as meter:
-            for line in meter.session.sensors.warnings:
+            for line in meter.opened.sensors.warnings:
                 say(f"{script_name()}: warning: {line}")
             reference = other_meter(meter.bounds.sensor_id or options.reference_meter, meter.bounds)
             if typed:

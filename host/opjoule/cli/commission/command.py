@@ -29,7 +29,7 @@ from opjoule.devices.rig.board import open_board
 from opjoule.devices.rig.file import Rig, read_rig
 from opjoule.errors import FAULTY_EXIT, BadInput
 from opjoule.files import file_sha256, write_whole
-from opjoule.measuring.session import Calibrations, MeterSession, meter_session
+from opjoule.measuring.open_meter import Calibrations, OpenMeter, opened_meter
 from opjoule.meters.registry import open_meter
 from opjoule.record.directory import free_directory
 from opjoule.scripts import CALIBRATIONS, ROOT, RUNS
@@ -172,8 +172,8 @@ class _RealDesk:
         calibrations = Calibrations(CALIBRATIONS, self.rig.room.temperature_c)
         with ExitStack() as opened:
 
-            def meter_called(name: str) -> MeterSession:
-                return opened.enter_context(meter_session(open_meter(name), name, calibrations))
+            def meter_called(name: str) -> OpenMeter:
+                return opened.enter_context(opened_meter(open_meter(name), name, calibrations))
 
             meter = meter_called(self.rig.meter)
             second_name = self.parts.second_meter if step.second else ""

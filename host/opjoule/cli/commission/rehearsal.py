@@ -13,7 +13,7 @@ from opjoule.commissioning.dialogue import Parts, say
 from opjoule.commissioning.known_loads import ZERO_A
 from opjoule.commissioning.running import DeskRecording, Running, meter_words
 from opjoule.commissioning.steps import DeskStep
-from opjoule.measuring.session import meter_session
+from opjoule.measuring.open_meter import opened_meter
 from opjoule.meters.registry import open_meter
 from opjoule.scripts import ROOT
 from opjoule.simulation.rehearsal_desk import BETWEEN_OHM, DrawnRig, LoadBench
@@ -37,7 +37,7 @@ def _connected(simulated: LoadBench, drawn: DrawnRig, setup: Setup) -> None:
 
 def _taken(simulated: LoadBench, folder: Path, seconds: float) -> DeskRecording:
     """A recording without the board's programs, as fast as this computer can simulate it."""
-    with simulated.running(seconds) as name, meter_session(open_meter(name), name) as meter:
+    with simulated.running(seconds) as name, opened_meter(open_meter(name), name) as meter:
         with Running(meter, folder) as running:
             running.wait(seconds)
         return running.recorded()
@@ -64,7 +64,7 @@ def simulated_desk(
         return
     storage = ROOT / "build" / "simulated-storage" / f"commissioning-{os.getpid()}-{step.key}"
     with rehearsal_rig(drawn, root=ROOT, storage=storage) as rig, ExitStack() as opened:
-        meter = opened.enter_context(meter_session(open_meter(rig.meter), rig.meter))
-        second = opened.enter_context(meter_session(rig.witness, "")) if step.second else None
+        meter = opened.enter_context(opened_meter(open_meter(rig.meter), rig.meter))
+        second = opened.enter_context(opened_meter(rig.witness, "")) if step.second else None
         certificate.meter = meter_words(meter)
         yield replace(desk, rig=meter, open_board=lambda: nullcontext(rig.board), second=second)

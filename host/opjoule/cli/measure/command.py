@@ -46,9 +46,9 @@ from opjoule.devices.rig.board import described_medium, open_board, preview
 from opjoule.devices.rig.file import Rig, check_sync, read_rig
 from opjoule.devices.state.state_settings import StateSettings
 from opjoule.errors import FAULTY_EXIT, BadInput
+from opjoule.measuring.open_meter import Calibrations
 from opjoule.measuring.plan import Plan
 from opjoule.measuring.progress import PhaseProgress
-from opjoule.measuring.session import Calibrations
 from opjoule.measuring.supply_path import stated_in
 from opjoule.meters.kinds import Wishes
 from opjoule.meters.registry import open_meters

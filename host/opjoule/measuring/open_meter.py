@@ -1,4 +1,4 @@
-"""A meter session: an open, configured meter, with the names, error bounds and calibrations of its sensors."""
+"""An open, configured meter, with the names, error bounds and calibrations of its sensors."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -103,7 +103,7 @@ class KnownSensors:
 
 
 @dataclass(frozen=True)
-class MeterSession:
+class OpenMeter:
     """An open, configured meter."""
 
     name: str
@@ -128,9 +128,7 @@ class MeterSession:
 
 
 @contextmanager
-def meter_session(
-    meter: Meter, name: str, calibrations: Calibrations | None = None
-) -> Iterator[MeterSession]:
+def opened_meter(meter: Meter, name: str, calibrations: Calibrations | None = None) -> Iterator[OpenMeter]:
     """Opens and configures a meter; it is closed at the end of the block.
 
     Raises: MeterFault: the meter does not answer. BadInput, CalibrationFault: from KnownSensors.of().
@@ -138,4 +136,4 @@ def meter_session(
     with closing(meter):
         identity = meter.open()
         meter.configure()
-        yield MeterSession(name, meter, identity, KnownSensors.of(meter, name, identity, calibrations))
+        yield OpenMeter(name, meter, identity, KnownSensors.of(meter, name, identity, calibrations))
