@@ -42,7 +42,7 @@ def rounded(value: float, u: float | None, unit: str, digits_without_u: int = 4)
 
     Args:
         u: expanded uncertainty in `unit`. None: unknown, `digits_without_u` significant digits are kept. 0: exact,
-            printed in full; a large number that is not whole (a mean of counts) is rounded to a tenth.
+            printed in full; a large number that is not whole (a mean of counts) is rounded to a whole one.
         unit: without prefix; "" and "1" give bare numbers, "1/s" gives "/s".
     Returns: texts with the prefix for which the larger of value and u is between 1 and 1000, or with the next one
         if digits beyond the uncertainty would have to be filled with zeros (0.50 ± 0.10 J, not 500 ± 100 mJ).
@@ -112,7 +112,7 @@ def _last_place(value: Decimal, u: Decimal | None, digits: int) -> int | None:
     if u is None:
         return None if value == 0 else value.adjusted() - digits + 1
     if u == 0:
-        return None if value == value.to_integral_value() or abs(value) < LARGE else -1
+        return None if value == value.to_integral_value() or abs(value) < LARGE else 0
     place = u.adjusted() - 1
     # 0.0996 rounds up to 0.10: two digits again, one place higher.
     return place + 1 if _to_place(u, place).adjusted() > u.adjusted() else place

@@ -98,7 +98,7 @@ def test_the_interval_of_a_positive_quantity_stays_positive():
     ]
 
 
-def test_a_mean_of_counts_is_printed_to_a_tenth_and_a_count_in_full():
-    assert str(rounded(71_973 + 1 / 3, 0.0, "1")) == "71,973.3"
+def test_a_mean_of_counts_is_printed_as_a_whole_number_and_a_count_in_full():
+    assert str(rounded(71_973 + 1 / 3, 0.0, "1")) == "71,973"
     assert str(rounded(71_973.0, 0.0, "1")) == "71,973"
     assert str(rounded(0.125, 0.0, "1")) == "0.125"
