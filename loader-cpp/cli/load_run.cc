@@ -1,4 +1,4 @@
-// `loader load` and `loader run`: open, phase, settle, close, summary.
+// `loader load` and `loader run`: open, phase, settle, the runs that follow, close, summary.
 #include <atomic>
 #include <memory>
 #include <optional>
@@ -11,6 +11,7 @@
 #include "board/settle.h"
 #include "board/stop_signal.h"
 #include "cli/commands.h"
+#include "cli/following_runs.h"
 #include "cli/phase_lines.h"
 #include "cli/progress.h"
 #include "cli/properties_check.h"
@@ -32,25 +33,28 @@ class PhaseCommand {
 
   int execute() {
     Status status = prepare();
-    if (status.is_ok() && options_.check) return check();
+    if (status.is_ok() && options_.check) return check_engine(*engine_, properties_, settings_);
     if (status.is_ok()) status = open();
     if (status.is_ok()) status = look_inside();
     if (!status.is_ok()) return report_failure(status);
     settle_opening();
-    run();
-    judge_operations();
-    judge_end();
-    settle();
-    verify_count();
+    do {
+      run();
+      judge_operations();
+      judge_end();
+      settle();
+      verify_count();
+    } while (failure_.is_ok() && !stop_requested() && begin_next_run());
     close();
     return finish();
   }
 
  private:
   Status prepare();
-  int check();
-  // No operation of the phase can write.
-  [[nodiscard]] bool only_reads() const;
+  // Prints the summary of the phase that has ended; false if none follows.
+  bool begin_next_run();
+  void note_settings();
+  void complete_summary();
   Status open();
   std::unique_ptr<OperationSource> make_source(uint32_t thread, Client* client);
   [[nodiscard]] uint64_t amount() const;
@@ -78,11 +82,12 @@ class PhaseCommand {
   }
 
   const CommandOptions& options_;
-  const Phase phase_;
-  const std::string name_;
+  Phase phase_;
+  std::string name_;
   Properties properties_;
   const Engine* engine_ = nullptr;
   WorkloadSettings settings_;
+  std::deque<FollowingRun> following_;
   bool settle_asked_ = true;
   double settle_limit_s_ = 60;
 
@@ -107,6 +112,7 @@ Status PhaseCommand::prepare() {
     status = WorkloadSettings::from(properties_, options_.trace.empty() ? phase_ : Phase::kReplay,
                                     options_.threads, &settings_);
   if (status.is_ok()) status = check_memory(settings_);
+  if (status.is_ok()) status = prepare_following(options_, properties_, *engine_, &following_);
   std::string settle = "auto";
   if (status.is_ok()) status = properties_.choice("settle", {"auto", "none"}, &settle);
   if (status.is_ok()) status = properties_.real("settle.limit_s", 0, 86400, &settle_limit_s_);
@@ -117,22 +123,6 @@ Status PhaseCommand::prepare() {
   if (status.is_ok() && options_.path.empty() && engine_->name != "null")
     status = {StatusCode::kBadInput, "--path: missing; name the folder the database is to live in"};
   return status;
-}
-
-int PhaseCommand::check() {
-  const int code = try_engine(*engine_, properties_, settings_);
-  if (code == kExitOk) print_line(ignored_json(ignored_keys(properties_, *engine_)));
-  return code;
-}
-
-bool PhaseCommand::only_reads() const {
-  if (phase_ == Phase::kLoad || !options_.trace.empty()) return false;
-  for (int kind = 0; kind < kOperationKinds; ++kind) {
-    const auto operation = static_cast<OperationKind>(kind);
-    const bool reads = operation == OperationKind::kRead || operation == OperationKind::kScan;
-    if (!reads && settings_.proportion[kind] > 0) return false;
-  }
-  return true;
 }
 
 Status PhaseCommand::open() {
@@ -148,7 +138,8 @@ Status PhaseCommand::open() {
   request.path = options_.path;
   request.create = phase_ == Phase::kLoad;
   request.resume = options_.resume;
-  request.read_only = only_reads();
+  request.read_only = phase_ == Phase::kRun && options_.trace.empty() && following_.empty() &&
+                      settings_.only_reads();
   request.field_count = settings_.field_count;
   request.threads = static_cast<int>(settings_.threads);
   request.properties = &properties_;
@@ -261,6 +252,24 @@ void PhaseCommand::settle_opening() {
   summary_.opening_settled = engine_settled && written_back;
 }
 
+bool PhaseCommand::begin_next_run() {
+  if (following_.empty()) return false;
+  stop_flag().store(false);  // time may have raised it
+  if (stop_requested()) return false;
+  note_settings();
+  summary_.database_bytes = database_->size_on_disk();
+  complete_summary();
+  print_line(summary_json(summary_));
+  runner_.store(nullptr);
+  summary_ = {};
+  phase_ = Phase::kRun, name_ = "run";
+  properties_ = std::move(following_.front().properties);
+  settings_ = std::move(following_.front().settings);
+  following_.pop_front();
+  key_space_ = std::make_unique<KeySpace>(settings_);
+  return true;
+}
+
 // In slices, so that a signal or a failure to write the events ends the wait.
 bool PhaseCommand::settle_engine(double limit_s) {
   bool settled = false;
@@ -282,7 +291,10 @@ void PhaseCommand::settle() {
   if (!summary_.settle_asked) return;
   lines_.print_now("settle-start");
   const int64_t start_ns = board_ns();
-  const bool engine_settled = settle_engine(settle_limit_s_);
+  // Between two phases of one process an engine keeps in memory what it has there: to have it
+  // written would change what the next phase finds.
+  const bool last = following_.empty() || !failure_.is_ok();
+  const bool engine_settled = !last || settle_engine(settle_limit_s_);
   bool written_back = true;
   const double left_s = settle_limit_s_ - static_cast<double>(board_ns() - start_ns) * 1e-9;
   keep(write_back_rest(left_s, "syncfs", &written_back));
@@ -300,13 +312,17 @@ Status PhaseCommand::write_back_rest(double limit_s, const std::string& what, bo
                [&] { return write_back(options_.path, std::max(limit_s, 0.0), written_back); });
 }
 
-// What an engine writes while it closes is part of its work, and is brought to the medium before
-// `closed`: after that the loader writes only its last lines.
-void PhaseCommand::close() {
+void PhaseCommand::note_settings() {
   summary_.engine_settings = database_->settings();
   summary_.engine_settings.try_emplace("updates",
                                        settings_.blind_updates ? "blind" : "read-merge-write");
   if (settings_.blind_removes) summary_.engine_settings.try_emplace("removes", "blind");
+}
+
+// What an engine writes while it closes is part of its work, and is brought to the medium before
+// `closed`: after that the loader writes only its last lines.
+void PhaseCommand::close() {
+  note_settings();
   lines_.print_now("close");
   keep(database_->close());
   bool written_back = true;
@@ -338,20 +354,17 @@ void PhaseCommand::judge_end() {
 void PhaseCommand::judge_operations() {
   const bool removes =
       summary_.results.by_kind[static_cast<int>(OperationKind::kRemove)].succeeded > 0;
-  summary_.not_found_expected =
-      removes && settings_.distribution != RequestDistribution::kSequential;
-  const uint64_t errors = summary_.results.errors(summary_.not_found_expected);
-  if (errors == 0 || !failure_.is_ok()) return;
+  summary_.not_found_expected = removes && (!settings_.put_back || settings_.threads > 1) &&
+                                settings_.distribution != RequestDistribution::kSequential;
+  if (!failure_.is_ok()) return;
+  failure_ = summary_.results.failure(summary_.not_found_expected);
   const Status& first = summary_.results.first_failure;
-  failure_ = {first.code(), std::to_string(errors) + " of " +
-                                std::to_string(summary_.results.operations()) +
-                                " operations failed; the first: " + first.message()};
-  operations_failed_ = first.code() != StatusCode::kNoSpace &&
+  operations_failed_ = !failure_.is_ok() && first.code() != StatusCode::kNoSpace &&
                        first.code() != StatusCode::kCorrupt &&
                        first.code() != StatusCode::kUnsupported;
 }
 
-int PhaseCommand::finish() {
+void PhaseCommand::complete_summary() {
   summary_.command = name_;
   summary_.interrupted = stop_requested();
   summary_.engine = engine_->name;
@@ -365,6 +378,10 @@ int PhaseCommand::finish() {
   if (key_space_->mix_blocks) summary_.mix_blocks = key_space_->mix_blocks->count();
   summary_.resumed = options_.resume;
   summary_.failure = failure_.message();
+}
+
+int PhaseCommand::finish() {
+  complete_summary();
   print_line(summary_json(summary_));
   if (!failure_.is_ok()) {
     const int code = report_failure(failure_);

@@ -29,6 +29,11 @@ void add_phase_options(CLI::App* command, CommandOptions& options) {
   command->add_option(
       "--trace", options.trace,
       "take the operations from this file in the text form of YCSB's basic binding; - is stdin");
+  command
+      ->add_option("--then", options.then,
+                   "a run that follows in this process, on the open database, with these further "
+                   "properties (\"key=value key=value\"); several follow in order")
+      ->allow_extra_args(false);
   command->add_option("--op-log", options.operation_log, "file for the log of every operation");
   command->add_option("--events", options.events, "file for background activity, JSON lines");
   command->add_option("--seed", options.seed, "of every random draw (property seed)");

@@ -17,7 +17,8 @@ struct CommandOptions {
   std::optional<int64_t> seed;
   std::string operation_log;
   std::string events;
-  std::string trace;  // file of operations, "-" for stdin
+  std::string trace;              // file of operations, "-" for stdin
+  std::vector<std::string> then;  // properties of the runs that follow in the same process
   bool resume = false;
   bool progress = false;
   bool check = false;

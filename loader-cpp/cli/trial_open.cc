@@ -7,6 +7,8 @@
 
 #include "board/exit_code.h"
 #include "board/output.h"
+#include "cli/properties_check.h"
+#include "cli/summary.h"
 
 namespace opjoule {
 namespace {
@@ -31,8 +33,6 @@ class TemporaryFolder {
   std::string path_;
 };
 
-}  // namespace
-
 int try_engine(const Engine& engine, const Properties& properties,
                const WorkloadSettings& settings) {
   if (engine.is_server) return kExitOk;
@@ -50,6 +50,15 @@ int try_engine(const Engine& engine, const Properties& properties,
   const std::unique_ptr<Database> database = engine.open(request, status);
   if (database != nullptr) status = database->close();
   return status.is_ok() ? kExitOk : report_failure(status);
+}
+
+}  // namespace
+
+int check_engine(const Engine& engine, const Properties& properties,
+                 const WorkloadSettings& settings) {
+  const int code = try_engine(engine, properties, settings);
+  if (code == kExitOk) print_line(ignored_json(ignored_keys(properties, engine)));
+  return code;
 }
 
 }  // namespace opjoule

@@ -43,7 +43,7 @@ std::unique_ptr<Database> open_flatfolder(const OpenRequest& request, Status& st
 }  // namespace
 
 const Engine& flatfolder_engine() {
-  static const Engine engine{"flatfolder", "1", {durability_rule()}, open_flatfolder};
+  static const Engine engine{"flatfolder", "1", folder_rules("flatfolder"), open_flatfolder};
   return engine;
 }
 

@@ -1,9 +1,9 @@
 // The file system as a database, rows spread over folders (study S2's nested folder):
-// DIR/records/AB/CD/EF/ABCDEF...
+// DIR/records/AB/CD/ABCD...
 //
-// The file's name has 32 hexadecimal characters; the first six name the three levels of folders
-// above it. A key of that form (in lower case) is used as it is, of any other its MD5: printf %s
-// KEY | md5sum.
+// The file's name has 32 hexadecimal characters; the first four name the two levels of folders
+// above it: 65,536 folders at most. A key of that form (in lower case) is used as it is, of any
+// other its MD5: printf %s KEY | md5sum.
 #include "databases/nestedfolder_md5.h"
 #include "databases/shared/options.h"
 #include "databases/shared/row_folder.h"
@@ -14,7 +14,7 @@ const Engine& nestedfolder_engine();
 
 namespace {
 
-constexpr size_t kLevels = 3;
+constexpr size_t kLevels = 2;
 
 bool is_hex_key(std::string_view key) {
   return key.size() == kMd5Digits &&
@@ -38,14 +38,14 @@ Status append_path(std::string_view key, std::string& path) {
 std::unique_ptr<Database> open_nestedfolder(const OpenRequest& request, Status& status) {
   static const FolderLayout layout{
       "nestedfolder", &append_path,
-      "3 levels of 2 hex characters, then the 32-hex key: the key itself or its MD5"};
+      "2 levels of 2 hex characters, then the 32-hex key: the key itself or its MD5"};
   return open_row_folder(layout, nestedfolder_engine().version, request, status);
 }
 
 }  // namespace
 
 const Engine& nestedfolder_engine() {
-  static const Engine engine{"nestedfolder", "1", {durability_rule()}, open_nestedfolder};
+  static const Engine engine{"nestedfolder", "2", folder_rules("nestedfolder"), open_nestedfolder};
   return engine;
 }
 

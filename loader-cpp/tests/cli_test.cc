@@ -146,6 +146,72 @@ TEST_CASE("what opening the database begins ends before the run, also with settl
   }
 }
 
+std::vector<Json> summaries(const std::vector<std::string>& lines) {
+  std::vector<Json> all;
+  for (const std::string& line : lines)
+    if (const Json json = Json::parse(line); json.contains("summary"))
+      all.push_back(json["summary"]);
+  return all;
+}
+
+TEST_CASE("runs that follow find the open store, each with its own properties and summary") {
+  const Folder folder{in_memory()};
+  for (const std::string& engine : common_engines()) {
+    if (engine == "null") continue;
+    Loader loader({"load", "--db", engine, "--path", folder / engine, "-p", "recordcount=50", "-p",
+                   "fieldcount=1", "--then",
+                   "insertproportion=1 readproportion=0 "
+                   "updateproportion=0 operationcount=30",
+                   "--then",
+                   "recordcount=80 readproportion=1 updateproportion=0 maxexecutiontime=0.01",
+                   "--then",
+                   "recordcount=80 removeproportion=1 readproportion=0 updateproportion=0 "
+                   "operationcount=200 putback=true removes=blind",
+                   "--then",
+                   "recordcount=80 readproportion=1 updateproportion=0 operationcount=80 "
+                   "requestdistribution=sequential"});
+    const std::vector<std::string> lines = loader.lines();
+    REQUIRE_MESSAGE(loader.exit_code() == 0, lines.back());
+    std::vector<std::string> expected{"open"};
+    for (const std::string name : {"load", "run", "run", "run", "run"})
+      expected.insert(expected.end(),
+                      {name + "-start", name + "-end", "settle-start", "settle-end"});
+    expected.insert(expected.end(), {"close", "closed"});
+    const std::vector<Json> all = summaries(lines);
+    REQUIRE(all.size() == 5);
+    CHECK(all[0]["operations"] == 50);
+    CHECK(all[1]["by_kind"]["insert"]["count"] == 30);
+    CHECK(all[2]["out_of_time"] == true);
+    // A removed record is back before the next removal, and its return is not counted.
+    CHECK(all[3]["operations"] == 200);
+    CHECK(all[3]["by_kind"].size() == 1);
+    CHECK(all[3]["errors"] == 0);
+    CHECK(all[4]["by_kind"]["read"]["count"] == 80);
+    CHECK(all[4]["errors"] == 0);
+    std::vector<std::string> phase_lines;
+    for (const std::string& line : lines)
+      if (const Json json = Json::parse(line); json.contains("phase"))
+        phase_lines.push_back(json["phase"]);
+    CHECK(phase_lines == expected);
+  }
+}
+
+TEST_CASE("a run that follows is checked before anything is written") {
+  const Folder folder{in_memory()};
+  for (const auto& [words, says] : std::vector<std::pair<std::string, std::string>>{
+           {"nosuchkey=1 operationcount=1", "nosuchkey"},
+           {"operationcount=1 durability=sync", "the same for all phases"},
+           {"operationcount", "operationcount"}}) {
+    Loader loader({"load", "--db", "flatfolder", "--path", folder / "unmade", "-p", "recordcount=5",
+                   "--then", words});
+    const std::vector<std::string> lines = loader.lines();
+    CHECK(loader.exit_code() == 2);
+    REQUIRE(lines.size() == 1);
+    CHECK_MESSAGE(lines[0].find(says) != std::string::npos, lines[0]);
+    CHECK(!std::filesystem::exists(folder / "unmade"));
+  }
+}
+
 TEST_CASE("bad input is one line that names it, and exit code 2") {
   const Folder folder{in_memory()};
   const std::string malformed = folder.write("malformed", "recordcount=10\nnonsense\n");

@@ -46,7 +46,7 @@ TEST_CASE("nestedfolder: MD5 agrees with RFC 1321's own test suite") {
         "57edf4a22be3c955ac49da2e2107b67a");
 }
 
-TEST_CASE("nestedfolder: three levels from the 32-hex key, which is the MD5 of any other key") {
+TEST_CASE("nestedfolder: two levels from the 32-hex key, which is the MD5 of any other key") {
   TemporaryDirectory directory;
   Place place{directory.path(), {}, {}};
   Opened opened = place.open(*find_engine("nestedfolder"), How::kCreate);
@@ -55,9 +55,9 @@ TEST_CASE("nestedfolder: three levels from the 32-hex key, which is the MD5 of a
   CHECK_OK(client->insert("a", row_of(2)));
   CHECK_OK(client->insert("user6284781860667377211", row_of(3)));
   const std::string rows = place.path + "/records/";
-  CHECK(content(rows + "01/23/45/0123456789abcdef0123456789abcdef") == row_of(1).stored());
-  CHECK(content(rows + "0c/c1/75/0cc175b9c0f1b6a831c399e269772661") == row_of(2).stored());
-  CHECK(content(rows + "a7/d1/09/a7d109f6ffa2299481efa30f2d8e6da1") == row_of(3).stored());
+  CHECK(content(rows + "01/23/0123456789abcdef0123456789abcdef") == row_of(1).stored());
+  CHECK(content(rows + "0c/c1/0cc175b9c0f1b6a831c399e269772661") == row_of(2).stored());
+  CHECK(content(rows + "a7/d1/a7d109f6ffa2299481efa30f2d8e6da1") == row_of(3).stored());
 }
 
 TEST_CASE("nestedfolder: keys of one form spread evenly over the first level") {
@@ -72,6 +72,28 @@ TEST_CASE("nestedfolder: keys of one form spread evenly over the first level") {
   CHECK(held.size() == 256);
   for (const auto& [folder, files] : held)
     CHECK(files < 60);  // mean 20; Poisson: 60 has probability 1e-12
+}
+
+TEST_CASE("folders: an update in place keeps the file, one by renaming makes another") {
+  for (const char* name : {"flatfolder", "nestedfolder"})
+    for (const std::string how : {"rename", "in-place"}) {
+      TemporaryDirectory directory;
+      Place place{directory.path(), {}, {}};
+      place.properties.set(std::string(name) + ".updates", how);
+      Opened opened = place.open(*find_engine(name), How::kCreate);
+      auto client = opened.client();
+      CHECK_OK(client->insert("a", row_of(1)));
+      const auto file = [&] {
+        for (const auto& entry : fs::recursive_directory_iterator(place.path + "/records"))
+          if (entry.is_regular_file()) return entry.path().string();
+        return std::string();
+      }();
+      fs::create_hard_link(file, place.path + "/before");
+      CHECK_OK(client->update("a", row_of(2), true));
+      CHECK(content(file) == row_of(2).stored());
+      CHECK(content(place.path + "/before") == row_of(how == "rename" ? 1 : 2).stored());
+      CHECK(client->update("b", row_of(2), true).is_not_found());
+    }
 }
 
 TEST_CASE("folders: what an interrupted update left is dropped at the next opening") {

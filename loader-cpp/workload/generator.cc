@@ -68,6 +68,7 @@ inline void RunGenerator::prepare(Operation& operation) {
                          : random_.below(settings_.scan_maximum - settings_.scan_minimum + 1));
       break;
     case OperationKind::kRemove:
+      if (settings_.put_back) values_.whole(operation.key, operation.values);
       break;
   }
 }

@@ -18,7 +18,7 @@ struct Operation {
   FieldChoice fields;        // what a read or scan asks for
   uint64_t scan_length = 0;  // rows
   std::string key;
-  Row values;  // what an insert, update or read-modify-write writes
+  Row values;  // what an insert, update, read-modify-write or put-back writes
 };
 
 }  // namespace opjoule

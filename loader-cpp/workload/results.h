@@ -41,6 +41,13 @@ struct PhaseResults {
       sum += kind.failed + (not_found_expected ? 0 : kind.not_found);
     return sum;
   }
+  // The first failure with the number of errors; ok without any.
+  [[nodiscard]] Status failure(bool not_found_expected) const {
+    const uint64_t count = errors(not_found_expected);
+    if (count == 0) return Status::ok();
+    return {first_failure.code(), std::to_string(count) + " of " + std::to_string(operations()) +
+                                      " operations failed; the first: " + first_failure.message()};
+  }
   [[nodiscard]] uint64_t operations() const {
     uint64_t sum = 0;
     for (const KindResults& kind : by_kind) sum += kind.succeeded + kind.not_found + kind.failed;

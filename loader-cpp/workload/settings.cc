@@ -161,6 +161,7 @@ void read_operations(Reader& in, Phase phase, WorkloadSettings* out) {
   in.boolean("writeallfields", &out->write_all_fields);
   out->blind_updates = in.choice("updates", {"read-merge-write", "blind"}, 0) == 1;
   out->blind_removes = in.choice("removes", {"checked", "blind"}, 0) == 1;
+  in.boolean("putback", &out->put_back);
   in.integer("minscanlength", 1, kMostKeys, &out->scan_minimum);
   in.integer("maxscanlength", 1, kMostKeys, &out->scan_maximum);
   out->scan_zipfian = in.choice("scanlengthdistribution", {"uniform", "zipfian"}, 0) == 1;
@@ -201,6 +202,15 @@ void check_hotspot(Reader& in, const WorkloadSettings& settings) {
 }
 
 }  // namespace
+
+bool WorkloadSettings::only_reads() const {
+  for (int kind = 0; kind < kOperationKinds; ++kind) {
+    const auto operation = static_cast<OperationKind>(kind);
+    const bool reads = operation == OperationKind::kRead || operation == OperationKind::kScan;
+    if (!reads && proportion[kind] > 0) return false;
+  }
+  return true;
+}
 
 Status WorkloadSettings::from(const Properties& properties, Phase phase, uint32_t threads,
                               WorkloadSettings* out) {

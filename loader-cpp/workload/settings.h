@@ -73,6 +73,7 @@ struct WorkloadSettings {
   bool read_all_fields = true;
   bool write_all_fields = false;
   bool blind_removes = false;  // without looking whether there is anything to remove
+  bool put_back = false;       // a removed row is inserted again, outside of the operation
   bool blind_updates = false;  // an update of all fields is put without reading the row first
   uint64_t scan_minimum = 1;
   uint64_t scan_maximum = 1000;
@@ -85,6 +86,9 @@ struct WorkloadSettings {
 
   // Every update writes all fields of its row.
   [[nodiscard]] bool updates_whole_rows() const { return write_all_fields || field_count == 1; }
+
+  // No operation of a run can write.
+  [[nodiscard]] bool only_reads() const;
 
   // kBadInput for the first value that is out of range or contradicts another. `threads` 0 takes
   // threadcount.

@@ -151,10 +151,21 @@ void Worker::run_batch(std::span<Operation> batch) {
     if (looks_at_reads_ && status.is_ok()) [[unlikely]]
       status = look_at_read(operation);
     account(operation, start_ns, status);
+    if (settings_.put_back && operation.kind == OperationKind::kRemove && status.is_ok())
+        [[unlikely]]
+      put_back(operation);
     task_.progress->operations.store(++operations_, std::memory_order_relaxed);
     if (now_ >= task_.deadline_board_ns) [[unlikely]]
       run_out_of_time();
   }
+}
+
+// Neither timed nor counted: the next removal is to find as many rows as this one did.
+void Worker::put_back(Operation& operation) {
+  clock_is_fresh_ = false;
+  const Status status = task_.client->insert(operation.key, operation.values);
+  operation.kind = OperationKind::kInsert;
+  if (!status.is_ok()) count_failure(operation, status);
 }
 
 void Worker::run_out_of_time() {

@@ -64,6 +64,7 @@ class Worker {
   // Digest and check of what was read. Gives kCorrupt if these are not the values that were
   // written.
   Status look_at_read(const Operation& operation);
+  [[gnu::cold]] void put_back(Operation& operation);
   // Waits for the operation's tick, a stop, or the deadline, which is a stop.
   void wait_for_tick();
   [[gnu::cold]] void run_out_of_time();

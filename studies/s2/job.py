@@ -1,13 +1,12 @@
-"""Study S2 on one store: for each record size and count, the loader loads a new database and runs operations on it.
+"""Study S2 on one store: for each record size and count, the loader loads a new database and does operations on it.
 
-Each phase is a run of the loader. The loader reports, on the board's clock, when its operations began and ended, and
-when the store had come to rest and was closed. The joules are those of the whole time, the latencies those of the
-operations.
+The phases follow one another in one process of the loader, on the open store. The loader reports, on the board's clock,
+when the operations of a phase began and ended, and when their writes were on the medium. The joules are those of the
+whole time, the latencies those of the operations.
 """
 
 import argparse
 import json
-import math
 import subprocess
 import sys
 import zlib
@@ -22,16 +21,24 @@ BLOCK_BYTES = 4096
 SPACE = 3
 """Largest ratio of a store's size to the data put in, including compactions and overflow pages."""
 OPERATIONS = {
-    "update": ("updateproportion", "update"),
-    "get": ("readproportion", "read"),
     "insert": ("insertproportion", "insert"),
+    "get": ("readproportion", "read"),
+    "update": ("updateproportion", "update"),
     "remove": ("removeproportion", "remove"),
 }
-"""Phase -> (the loader's property, its name for the operation). In this order, updates and gets find the records with
-which the database was loaded; inserts then add records, and removals remove the same number."""
+"""Phase -> (the loader's property, its name for the operation), in the paper's order."""
+GROWN = 5
+"""Largest size to which inserts may grow a database, as a multiple of its records."""
+DEFAULT_DURABILITY = {"sqlite": "sync", "lmdb": "sync"}
+"""Durability of the stores that sync each commit unless they are told otherwise; the others do not sync."""
+BULK = 500
+"""Records in one transaction of SQLite's load."""
+CLOSE = "close"
+"""Phase in which a store writes what it still has in memory, and closes."""
 LOOKED_AT = 1000
-"""Maximum number of records whose values are checked after the updates, outside of all phases."""
-FLAT_FOLDER = "flatfolder"
+"""Largest flat folder whose files Python reads as well."""
+FOLDERS = ("flatfolder", "nestedfolder")
+FLAT_FOLDER = FOLDERS[0]
 """The store that keeps each record in a file named by its key, which Python can also read."""
 HEADER_BYTES = {1: 12, 3: 4}
 """First byte of a stored record -> bytes before the value of one field. Source: loader-cpp/include/loader/row.h."""
@@ -40,7 +47,7 @@ HEADER_BYTES = {1: 12, 3: 4}
 def options():
     """The command line."""
     parser = argparse.ArgumentParser()
-    for name in ("loader", "store", "data", "text", "parts", "seed", "storage", "results"):
+    for name in ("loader", "store", "durability", "data", "text", "parts", "seed", "storage", "results"):
         parser.add_argument(f"--{name}", default="")
     parser.add_argument("--check", action="store_true")
     asked = parser.parse_args()
@@ -65,9 +72,19 @@ class SizedStore(NamedTuple):
     """Operations of each phase after the load."""
 
     @property
+    def inserts(self):
+        """Number of inserts: fewer than `number` if the database would grow too much."""
+        return min(self.number, (GROWN - 1) * self.count)
+
+    @property
+    def grown(self):
+        """Number of records after the inserts."""
+        return self.count + self.inserts
+
+    @property
     def operations(self):
         """Number of all operations of the study on this database."""
-        return self.count + len(OPERATIONS) * self.number
+        return self.grown + (len(OPERATIONS) - 1) * self.number
 
     @property
     def operation_bytes(self):
@@ -116,7 +133,9 @@ def properties(asked, database, records, settings):
         "fieldlength": database.most_bytes - 1,
         "updates": "blind",
         "removes": "blind",
-        **dict.fromkeys((key for key, _ in OPERATIONS.values()), 0),
+        **({f"{asked.store}.updates": "in-place"} if asked.store in FOLDERS else {}),
+        "durability": durability(asked),
+        "seed": asked.seed,
     }
     made.update(
         {"valuetext": asked.text or "generated"} if asked.data == "text" else {"valuecharacters": "any"}
@@ -125,10 +144,36 @@ def properties(asked, database, records, settings):
     return [part for key, value in made.items() for part in ("-p", f"{key}={value}")]
 
 
+def durability(asked):
+    """The loader's durability, async or sync; `default` is what the store does if it is told nothing."""
+    if asked.durability != "default":
+        return asked.durability
+    return DEFAULT_DURABILITY.get(asked.store, "async")
+
+
+def phases_of(database, seed):
+    """(phase, settings of the loader) after the load, in order. Each phase draws its own keys and values."""
+    for at, (phase, (proportion, _)) in enumerate(OPERATIONS.items(), 1):
+        records = database.count if phase == "insert" else database.grown
+        number = database.inserts if phase == "insert" else database.number
+        settings = {"recordcount": records, "operationcount": number, "seed": seed + at}
+        settings.update(of_one_kind(proportion))
+        yield phase, {**settings, "putback": "true"} if phase == "remove" else settings
+        if phase == "get":  # enough of them for joules
+            yield phase, {**settings, "operationcount": 0, "maxexecutiontime": LEAST_S}
+    each_once = {"operationcount": database.grown, "requestdistribution": "sequential", "valuedigest": "true"}
+    yield CLOSE, {"recordcount": database.grown, **of_one_kind("readproportion"), **each_once}
+
+
+def of_one_kind(proportion):
+    """Shares of the kinds of operations: all of them are of one kind."""
+    return {**dict.fromkeys((key for key, _ in OPERATIONS.values()), 0), proportion: 1}
+
+
 def loader(asked, database, command, records, settings, *more):
     """The loader's command line for one phase."""
     program = [asked.loader, command, "--db", asked.store, "--path", f"{asked.storage}/database"]
-    return [*program, "--seed", asked.seed, *properties(asked, database, records, settings), *more]
+    return [*program, *properties(asked, database, records, settings), *more]
 
 
 def check(asked):
@@ -139,39 +184,53 @@ def check(asked):
         ran = subprocess.run(command, capture_output=True, text=True, check=False)
         if ran.returncode != 0:
             sys.exit(ran.stderr.strip().splitlines()[-1])
-    needed = max(
-        SPACE * (database.count + database.number) * database.operation_bytes for database in asked.databases
-    )
+    needed = max(SPACE * database.grown * database.operation_bytes for database in asked.databases)
     moved = sum(database.operations * database.operation_bytes for database in asked.databases)
     print(json.dumps({"bytes": round(needed), "operations": round(moved)}))
 
 
-def run(asked, database, phase, command, records, settings, enough=lambda lasted_s: True):
-    """One run of the loader, marked as a phase if it was long enough.
+class Ended(NamedTuple):
+    """A phase of the loader that has ended."""
 
-    Returns: (its summary, number of marked operations); None in place of the number if it was too short.
+    start_ns: int
+    settle_ns: int
+    """End of its operations."""
+    end_ns: int
+    summary: dict
+
+
+def run(asked, database, command, phases):
+    """Runs one process of the loader: a load or run, then the runs that follow it on the open store.
+
+    Args:
+        phases: (phase, settings) of each.
+    Returns: (phase, Ended) of each.
     """
-    line = loader(asked, database, command, records, settings, "--progress")
-    lines, said = [], ""
+    names, settings = [name for name, _ in phases], phases[0][1]
+    then = [" ".join(f"{key}={value}" for key, value in more.items()) for _, more in phases[1:]]
+    words = [part for more in then for part in ("--then", more)]
+    line = loader(asked, database, command, database.count, settings, "--progress", *words)
+    ended, at_ns, said = [], {}, ""
     with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as ran:
         for text in ran.stdout:
             entry = json.loads(text) if text.startswith("{") else {}
             if "progress" in entry:
                 PROGRESS.within(database, entry["progress"]["operations"])
-            elif entry:
-                lines.append(entry)
+            elif "phase" in entry:
+                at_ns[entry["phase"]] = entry["board_ns"]
+            elif "summary" in entry:
+                summary = entry["summary"]
+                end_ns = at_ns.get("closed", at_ns["settle-end"])
+                start_ns = at_ns[f"{summary['command']}-start"]
+                ended.append(Ended(start_ns, at_ns["settle-start"], end_ns, summary))
+                PROGRESS.add(database, summary["operations"])
             else:
                 said = text.strip()
                 sys.stderr.write(text)
     if ran.returncode != 0:
         why = said or f"the loader ended with status {ran.returncode}"
-        sys.exit(f"{phase}, {database.count} records of {database.size}: {why}")
-    at_ns = {line["phase"]: line["board_ns"] for line in lines if "phase" in line}
-    start_ns, end_ns, summary = at_ns[f"{command}-start"], at_ns["closed"], lines[-1]["summary"]
-    if not enough((end_ns - start_ns) * 1e-9):
-        return summary, None
-    phase_between(mark(database, phase), start_ns, end_ns)
-    return summary, summary["operations"]
+        sys.exit(f"{names[max(len(ended), 1) - 1]}, {database.count} records of {database.size}: {why}")
+    return [(names[at], one) for at, one in enumerate(ended)]
 
 
 def mark(database, phase):
@@ -179,60 +238,42 @@ def mark(database, phase):
     return f"{phase}.{database.size}.{database.count}"
 
 
-def read(asked, database, phase, records, settings, kind):
-    """Runs the study's gets. If they are too quick for joules, a further run of enough rounds gives the joules.
+def cell(database):
+    """The axes that the job varies."""
+    return {"size": database.size, "records": str(database.count)}
 
-    Returns: (summary of the study's own run, number of operations to which the joules belong).
+
+def tell(results, database, phase, ended):
+    """Marks a phase and writes the loader's results of it.
+
+    Args:
+        ended: its runs. The joules are those of all of them, latencies and memory those of the first.
     """
-    long_enough = {"enough": lambda lasted_s: lasted_s >= LEAST_S}
-    summary, marked = run(asked, database, phase, "run", records, settings, **long_enough)
-    if marked is None:
-        round_s = max(database.number * summary["by_kind"][kind]["latency_s"]["mean"], 1e-6)
-        settings = {**settings, "operationcount": database.number * math.ceil(LEAST_S / round_s)}
-        _, marked = run(asked, database, phase, "run", records, settings)
-    return summary, marked
-
-
-def tell(results, database, phase, summary, kind, marked, **figures):
-    """Writes the loader's results of one phase; `marked`: number of operations to which its joules belong."""
+    summary = ended[0].summary
+    kind = "insert" if phase == "load" else OPERATIONS[phase][1]
     latency = summary["by_kind"][kind]["latency_s"]
+    phase_between(mark(database, phase), ended[0].start_ns, ended[-1].end_ns)
     results.made_by(f"{summary['database']} {summary['database_version']}")
     results.add(
         phase,
         mark=mark(database, phase),
-        cell={"size": database.size, "records": str(database.count)},
-        operations=marked,
-        answer={name: summary[name] for name in ("operations", "bytes", "value_digest") if name in summary},
+        cell=cell(database),
+        operations=sum(run.summary["operations"] for run in ended),
+        answer={name: summary[name] for name in ("operations", "bytes")},
         latency_mean_s=latency["mean"],
         latency_min_s=latency["min"],
         latency_max_s=latency["max"],
-        settle_s=summary["settle_s"],
+        settle_s=sum(run.summary["settle_s"] for run in ended),
         peak_memory_bytes=summary["peak_memory_bytes"],
-        stored_bytes=summary["database_bytes"],
-        **figures,
+        stored_bytes=ended[-1].summary["database_bytes"],
     )
-    PROGRESS.add(database, summary["operations"])
 
 
-def digest(asked, database):
-    """Digest of the current values of the records that were loaded first, computed outside of all phases.
-
-    It is the same for every store in every run. For a folder of files, Python also computes it without the loader.
-    """
-    number = min(database.count, LOOKED_AT)
-    settings = {"readproportion": 1, "operationcount": number, "requestdistribution": "sequential"}
-    command = loader(asked, database, "run", database.count, {**settings, "valuedigest": "true"})
-    ran = subprocess.run(command, capture_output=True, text=True, check=False)
-    if ran.returncode != 0:
-        sys.exit(f"values of {database.count} records of {database.size}: {ran.stderr.strip()}")
-    by_loader = json.loads(ran.stdout.splitlines()[-1])["summary"]["value_digest"]
-    if asked.store == FLAT_FOLDER and number == database.count:
-        by_files = digest_of_files(asked)
-        if by_files != by_loader:
-            sys.exit(
-                f"{asked.store} gives wrong answers: the digest of its files is {by_files}, not {by_loader}"
-            )
-    return by_loader
+def look_at_files(asked, by_loader):
+    """Compares the loader's digest of all values with plain Python's, for a folder of files."""
+    by_files = digest_of_files(asked)
+    if by_files != by_loader:
+        sys.exit(f"{asked.store} gives wrong answers: the digest of its files is {by_files}, not {by_loader}")
 
 
 def digest_of_files(asked):
@@ -246,23 +287,29 @@ def digest_of_files(asked):
 
 def work(asked, results, database):
     """Loads one database, then runs the other phases on it."""
-    count = database.count
-    loaded, marked = run(asked, database, "load", "load", count, {"insertproportion": 1})
-    efficiency = loaded["bytes"] / loaded["database_bytes"]
-    tell(results, database, "load", loaded, "insert", marked, space_efficiency=efficiency)
-    for phase, (proportion, kind) in OPERATIONS.items():
-        records = count + database.number if phase == "remove" else count
-        settings = {proportion: 1, "operationcount": database.number}
-        if phase == "remove":
-            settings["requestdistribution"] = (
-                "sequential"  # each key once; the order is random, because keys are hashed
-            )
-        if phase == "get":
-            summary, marked = read(asked, database, phase, records, settings, kind)
-            summary["value_digest"] = digest(asked, database)
-        else:
-            summary, marked = run(asked, database, phase, "run", records, settings)
-        tell(results, database, phase, summary, kind, marked)
+    load = ("load", {"insertproportion": 1})
+    after = list(phases_of(database, int(asked.seed)))
+    if asked.store == "sqlite":  # an open store's transactions have one size
+        load[1]["sqlite.batch"] = BULK
+        ended = run(asked, database, "load", [load]) + run(asked, database, "run", after)
+    else:
+        ended = run(asked, database, "load", [load, *after])
+    last = ended[-1][1]
+    if asked.store == FLAT_FOLDER and database.grown <= LOOKED_AT:
+        look_at_files(asked, last.summary["value_digest"])
+    for phase in ("load", *OPERATIONS):
+        runs = [run for name, run in ended if name == phase]
+        tell(results, database, phase, runs)
+    stored = last.summary
+    phase_between(mark(database, CLOSE), last.settle_ns, last.end_ns)
+    results.add(
+        CLOSE,
+        mark=mark(database, CLOSE),
+        cell=cell(database),
+        answer={name: stored[name] for name in ("operations", "bytes", "value_digest")},
+        stored_bytes=stored["database_bytes"],
+        space_efficiency=stored["bytes"] / stored["database_bytes"],
+    )
 
 
 def main():

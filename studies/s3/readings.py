@@ -20,7 +20,10 @@ FIRST_DAY, LAST_DAY = date(2004, 2, 28), date(2004, 4, 5)
 PERIOD_US = 31_000_000
 HOUR_US, DAY_US = 3_600_000_000, 86_400_000_000
 START_US = (FIRST_DAY - date(1970, 1, 1)).days * DAY_US
-EPOCHS = ((LAST_DAY - FIRST_DAY).days + 1) * DAY_US // PERIOD_US
+SPAN_US = ((LAST_DAY - FIRST_DAY).days + 1) * DAY_US
+EPOCHS = SPAN_US // PERIOD_US
+FAILED, HEARD = 5, 5
+"""A drawn sensor that fails, and the number of its readings: it is the warmest, but has too few of them to count."""
 _FIELDS = 8
 MALFORMED = {
     "fields": "a number of fields other than 8",
@@ -96,40 +99,29 @@ def equal_shares(counts, rows):
     return given
 
 
-def spaced(times, rows):
-    """Chooses a sample's readings: equal numbers for all sensors, from the first reading on, one in each half hour.
+def stratified(times, rows):
+    """Chooses a sample's readings: equal numbers for all sensors, spread over the whole deployment.
 
-    The readings are closer together for a sensor that has too few of these. A gap above an hour is then an outage, and
-    two sensors have many hours in common.
+    The deployment has as many parts of equal length as a sensor has rows, the same parts for all sensors, so that two
+    sensors have many moments in common. A sensor's first reading of each part is chosen. For parts without a reading
+    others of its readings are chosen instead, evenly spaced.
 
     Args:
         times: sensor -> times of its readings [us], increasing.
-    Returns: sensor -> indices of the chosen readings.
+    Returns: sensor -> indices of the chosen readings, increasing.
     """
     shares = equal_shares({sensor: len(of_sensor) for sensor, of_sensor in times.items()}, rows)
-    return {sensor: _spaced(of_sensor, shares[sensor]) for sensor, of_sensor in times.items()}
+    return {sensor: _stratified(of_sensor, shares[sensor]) for sensor, of_sensor in times.items()}
 
 
-def _spaced(times, rows):
+def _stratified(times, rows):
     """Indices of `rows` of a sensor's readings."""
-    slot_us = HOUR_US // 2
-    while True:
-        places = _first_of_slots(times, slot_us)
-        if len(places) >= rows:
-            return places[:rows]
-        slot_us //= 2
-
-
-def _first_of_slots(times, slot_us):
-    """Index of the first time in each slot; all indices once a slot is shorter than 1 us."""
-    if slot_us < 1:
-        return list(range(len(times)))
-    places, before = [], None
-    for place, at_us in enumerate(times):
-        if at_us // slot_us != before:
-            places.append(place)
-            before = at_us // slot_us
-    return places
+    first_of = {}
+    for place, at_us in enumerate(times) if rows else ():
+        first_of.setdefault((at_us - START_US) * rows // SPAN_US, place)
+    chosen = set(first_of.values())
+    others, missing = [place for place in range(len(times)) if place not in chosen], rows - len(chosen)
+    return sorted([*chosen, *(others[number * len(others) // missing] for number in range(missing))])
 
 
 class SensorFile:
@@ -187,8 +179,8 @@ class SensorFile:
         return f"{self.path}: {count} readings, lines left out: {'; '.join(left_out) or 'none'}"
 
     def sample(self, rows, seed):
-        """Equal numbers of evenly spaced readings of each sensor, ordered by time. The same for every seed."""
-        chosen = spaced({sensor: times for sensor, (times, _) in self._kept.items()}, rows)
+        """Equal numbers of readings of each sensor over the whole deployment, by time; the same for every seed."""
+        chosen = stratified({sensor: times for sensor, (times, _) in self._kept.items()}, rows)
         places = [self._kept[sensor][1][place] for sensor, of_sensor in chosen.items() for place in of_sensor]
         readings, days = [], {}
         with open(self.path, "rb") as lines:
@@ -204,11 +196,13 @@ class Sensor:
     def __init__(self, number, seed):
         self.number = number
         self._draw = random.Random(f"sensor {seed} {number}")
-        self._base = 19.0 + 6.0 * self._draw.random()
+        self._base = 28.0 if number == FAILED else 19.0 + 6.0 * self._draw.random()
         self.present = self._heard()
 
     def _heard(self):
         """(first, last + 1) of each stretch of epochs with readings; outages of 2 to 30 hours lie between them."""
+        if self.number == FAILED:
+            return [(0, HEARD)]
         stretches, at = [], 0
         while at < EPOCHS:
             end = at + 1 + int(self._draw.expovariate(1 / (4 * DAY_US / PERIOD_US)))
@@ -252,7 +246,7 @@ def drawn(rows, seed):
     times = {
         number: [START_US + epoch * PERIOD_US for epoch in of_sensor] for number, of_sensor in epochs.items()
     }
-    for number, chosen in spaced(times, rows).items():
+    for number, chosen in stratified(times, rows).items():
         readings += sensors[number].readings(epochs[number][place] for place in chosen)
     return sorted(readings, key=lambda reading: (reading.at_us, reading.sensor))
 

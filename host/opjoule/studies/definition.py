@@ -68,7 +68,7 @@ class PaperConclusion:
     """Section or figure of the paper."""
     measure: str
     of: Mapping[str, Any]
-    """Axis -> value of the first cell. Each combination of values of the other axes gives an answer."""
+    """Axis or count -> value of the first cell. Each combination of values of the other axes gives an answer."""
     to: Mapping[str, Any]
     """Axis -> value of the second cell, for the axes in which it differs from the first."""
     paper: float

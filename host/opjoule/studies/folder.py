@@ -70,11 +70,11 @@ def _definition(name: str, folder: Path, entry: Mapping[str, Any]) -> StudyFolde
     if len(kinds) != 1:
         raise BadInput("give either command (of its job) or workload (one of ycsb-workloads/)")
     values = {key: read(entry, key) for reads in _READ.values() for key, read in reads.items()}
-    axes, phases = values["axes"], values["phases"]
+    named = {name: tuple(map(str, numbers)) for name, numbers in values["counts"].items()}
     values |= {
         "files": tuple(folder / file for file in values["files"]),
         "wheels": {system: folder / file for system, file in values["wheels"].items()},
-        "conclusions": conclusions_of(entry, axes, phases),
+        "conclusions": conclusions_of(entry, {**values["axes"], **named}, values["phases"]),
     }
     made = StudyFolder(name=name, folder=folder, **values)
     _check(made)

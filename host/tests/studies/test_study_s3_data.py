@@ -42,6 +42,7 @@ def test_a_sample_is_of_54_sensors_with_as_many_rows_each_and_follows_from_the_s
     drawn, about = readings.DrawnReadings().sample(5_000, 1), readings.DrawnReadings().about()
     counts = Counter(row.sensor for row in drawn)
     assert len(drawn) == 5_000 and set(counts) == set(range(1, 55))
+    assert counts.pop(readings.FAILED) == readings.HEARD
     assert max(counts.values()) - min(counts.values()) <= 1
     assert len({row[:2] for row in drawn}) == 5_000
     assert drawn == readings.drawn(5_000, 1) and drawn != readings.drawn(5_000, 2)
@@ -50,15 +51,40 @@ def test_a_sample_is_of_54_sensors_with_as_many_rows_each_and_follows_from_the_s
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rows", [1_000, 10_000])
-def test_gaps_and_common_hours_mean_something_in_the_smallest_sample(study, rows):
-    """A gap above an hour is an outage of the sensor and no product of sampling; two sensors share many hours."""
+def test_a_sample_covers_the_whole_deployment_and_two_sensors_share_many_hours(study, rows):
     answers, readings = study("answers"), study("readings")
     for seed in (1, 2, 3):
         drawn = sorted(readings.drawn(rows, seed))
-        assert 0 < len(answers.outages(drawn)) < rows / 20
+        for sensor in (1, 2, 54):
+            days = [
+                (row.at_us - readings.START_US) / readings.DAY_US for row in drawn if row.sensor == sensor
+            ]
+            assert days[0] < 4 and days[-1] > 33, "from the first to the last days"
+            assert sum(day < 19 for day in days) == pytest.approx(len(days) / 2, rel=0.25)
         pair = [[row for row in drawn if row.sensor == one] for one in (1, 2)]
         ((hours, correlation),) = answers.compare_two(*pair)
         assert hours >= 5 and correlation is not None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rows", [1_000, 10_000])
+def test_hot_sensors_are_fewer_by_each_of_its_conditions(study, rows):
+    answers, phases = study("answers"), study("phases")
+    asked = phases.Parameters(study("readings").drawn(rows, 1), 1)
+    every = {sensor for sensor, _ in answers.avg_sensor(asked.left)}
+    warm = {sensor for sensor, _ in answers.hot_sensors(asked.left, phases.ABOVE, 0, len(every))}
+    counted = {
+        sensor for sensor, _ in answers.hot_sensors(asked.left, phases.ABOVE, asked.at_least, len(every))
+    }
+    asked_for = {sensor for sensor, _ in asked.expected("HOT_SENSORS", 0)}
+    assert asked_for < counted < warm < every and len(asked_for) == phases.K
+
+
+def test_the_moments_of_a_sample_of_100000_show_outages_above_an_hour(study):
+    """In a part of 30 minutes without a reading the sensor was silent."""
+    readings = study("readings")
+    rows = 100_000 // readings.SENSORS
+    assert readings.SPAN_US / rows < readings.HOUR_US / 2
 
 
 LINES = """\

@@ -65,6 +65,7 @@ struct Shared {
   std::string rows;     // DIR/records/
   std::string writing;  // DIR/writing/
   bool sync = false;
+  bool in_place = false;  // updates
   EventSink* events = nullptr;
 };
 
@@ -92,12 +93,13 @@ class FolderClient : public Client {
   Status update(std::string_view key, const Row& changed, bool blind) override {
     if (Status status = locate(key); !status.is_ok()) return status;
     if (blind) {
+      if (shared_.in_place) return overwrite(changed);
       if (::access(path_.c_str(), F_OK) != 0) return Status::not_found();
       return replace(changed);
     }
     if (Status status = read_row(path_, merged_); !status.is_ok()) return status;
     merged_.merge(changed);
-    return replace(merged_);
+    return shared_.in_place ? overwrite(merged_) : replace(merged_);
   }
 
   Status scan(std::string_view, uint64_t, FieldChoice, const Visitor&) override {
@@ -128,6 +130,13 @@ class FolderClient : public Client {
     if (status.is_ok() && shared_.sync) status = timed_sync(file.fd(), path);
     if (!status.is_ok()) ::unlink(path.c_str());
     return status;
+  }
+
+  Status overwrite(const Row& row) {
+    const OpenFile file(path_, O_WRONLY | O_TRUNC);
+    if (file.fd() < 0) return errno == ENOENT ? Status::not_found() : errno_status("open", path_);
+    Status status = write_all(file.fd(), row.stored(), path_);
+    return status.is_ok() && shared_.sync ? timed_sync(file.fd(), path_) : status;
   }
 
   Status replace(const Row& row) {
@@ -171,9 +180,10 @@ class FolderClient : public Client {
 class FolderDatabase : public Database {
  public:
   Status open(const FolderLayout& layout, std::string_view version, const OpenRequest& request) {
-    const std::vector<PropertyRule> rules = {durability_rule()};
+    const std::vector<PropertyRule> rules = folder_rules(std::string(layout.engine));
     Options options(layout.engine, *request.properties, rules);
     shared_.sync = options.sync();
+    shared_.in_place = options.choice(rules.back().key, {"rename", "in-place"}) == "in-place";
     if (!options.status().is_ok()) return options.status();
     if (Status status = directory_.open(request, layout.engine, version); !status.is_ok())
       return status;
@@ -246,6 +256,13 @@ class FolderDatabase : public Database {
 };
 
 }  // namespace
+
+std::vector<PropertyRule> folder_rules(const std::string& engine) {
+  return {durability_rule(),
+          {engine + ".updates", "rename",
+           "rename: an update writes a new file and renames it over the old one; in-place: it cuts "
+           "the old one and writes into it"}};
+}
 
 std::unique_ptr<Database> open_row_folder(const FolderLayout& layout, std::string_view version,
                                           const OpenRequest& request, Status& status) {

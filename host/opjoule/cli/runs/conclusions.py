@@ -11,6 +11,7 @@ from rich.table import Table
 from opjoule.cli.runs.options import ConclusionsOptions
 from opjoule.comparison.index import gather
 from opjoule.comparison.study.rows import read_studies
+from opjoule.comparison.study.same_winners import same_winners_table
 from opjoule.comparison.study.verdicts import (
     SIMULATED,
     Logs,
@@ -78,6 +79,8 @@ def run_conclusions(options: ConclusionsOptions) -> int:
     console = terminal()
     for study, answers in concluded:
         console.print(_table(study, answers))
+        for counted in _same_winners([str(place) for place in options.places], study):
+            console.print(counted)
         console.print(*count_lines(answers), sep="\n", soft_wrap=True)
     return 0
 
@@ -91,6 +94,13 @@ def count_lines(answers: Sequence[PaperVerdict]) -> list[str]:
 
 def _counts(words: Sequence[str]) -> str:
     return ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))
+
+
+def _same_winners(places: Sequence[str], study: StudyFolder) -> list[Table]:
+    """A table of the cells with the same best system, if the study's paper prints the best ones."""
+    runs, _ = gather(places)
+    tables = [table for table in read_studies([run.place for run in runs]) if table.name == study.name]
+    return [counted for table in tables if (counted := same_winners_table(table))]
 
 
 def _table(study: StudyFolder, answers: Sequence[PaperVerdict]) -> Table:

@@ -12,6 +12,7 @@ from rich.table import Table
 from opjoule.comparison.contrasts import Compared, Contrast, Question, judged, why_not_judged
 from opjoule.comparison.ranking import Ranking, ranked
 from opjoule.comparison.run_warnings import print_above, warnings_of
+from opjoule.comparison.study.published import printed_words, winners
 from opjoule.comparison.study.rows import ENERGIES, PhaseRow, Place, StudyTable, read_studies
 from opjoule.comparison.unbroken import print_unbroken
 from opjoule.comparison.value_words import measure_unit, measure_words
@@ -117,10 +118,13 @@ def _too_short(rows: Sequence[PhaseRow]) -> tuple[tuple[str, float], ...]:
 
 
 def best_csv(study: StudyTable) -> str:
-    """The best systems as CSV: measure, phase, cell, system, its value and interval, and systems too quick for it."""
-    bests = best_systems(study)
+    """The best systems as CSV: measure, phase, cell, system, its value and interval, and systems too quick for it.
+
+    The column `paper` has the systems that are best in the cell's figures of the study's paper.
+    """
+    bests, printed = best_systems(study), winners(study.name)
     axes = list(dict.fromkeys(axis for best in bests for axis, _ in best.place))
-    last = ["system", "value", "u", "differs_from_second", "too_short_s", "simulated"]
+    last = ["system", "value", "u", "differs_from_second", "too_short_s", "paper", "simulated"]
     rows: list[list[object]] = [["measure", "phase", *axes, *last]]
     apart = {None: "single run", True: "yes", False: "no"}
     several = len(study.systems) > 1
@@ -130,7 +134,10 @@ def best_csv(study: StudyTable) -> str:
         short = "; ".join(f"{system} {length_s:.3g}" for system, length_s in best.too_short)
         cells = [best.system, f"{best.value:.9g}", u, apart[best.differs] if several else "", short]
         simulated = "SIMULATED" if study.simulated else ""
-        rows.append([best.measure, best.phase, *(place.get(axis, "") for axis in axes), *cells, simulated])
+        paper = printed_words(winner for winner in printed if winner.is_of(best.measure, best.phase, place))
+        rows.append(
+            [best.measure, best.phase, *(place.get(axis, "") for axis in axes), *cells, paper, simulated]
+        )
     return csv_text(rows)
 
 
