@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
 import study_pages
-from opjoule.studies.definition import STAND_IN
+from opjoule.studies.definition import EXACT, MISSING, STAND_IN
 from opjoule.studies.folder import find_study, known_studies
 
 
@@ -32,3 +33,18 @@ def test_what_needs_zen_or_a_phone_is_a_stand_in_and_contradictions_of_the_paper
     contradicted = ("Raspberry Pi, test 1", "Android, test 4a", "Android, test 5a", "Android, test 5b")
     assert all("contradicts itself" in parts[name].differs for name in contradicted)
     assert sum("contradicts itself" in part.differs for part in parts.values()) == 6
+
+
+STATES = {EXACT, "differs", STAND_IN, MISSING}
+
+
+@pytest.mark.parametrize("study", study_pages.studies(), ids=lambda study: study.name)
+def test_each_row_of_a_studys_protocol_is_exact_or_says_what_differs(study):
+    """No row is silent: all but an exact one have a reason after the word."""
+    page = study_pages.page_of(study).read_text(encoding="utf-8")
+    table = page.split("## The protocol, row by row")[1].split("| what | paper |")[1]
+    rows = [line.strip("| ").split(" | ") for line in table.split("\n\n")[0].splitlines()[2:]]
+    assert len(rows) > 10
+    for row in rows:
+        state, _, why = row[-1].partition(": ")
+        assert state in STATES and (state == "exact" or why), row
