@@ -9,12 +9,15 @@ import io
 import json
 import subprocess
 import sys
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from opjoule.cli.commands import main
+from opjoule.comparison.study.published import winners
 from opjoule.comparison.study.rows import PhaseRow, StudyTable, read_studies
+from opjoule.comparison.study.same_winners import same_winners, same_winners_table
 from opjoule.comparison.study.table import best_csv, best_systems
 from opjoule.plots.grid import grid_figures
 from opjoule.plots.series import curve_figures, series_figures
@@ -258,6 +261,38 @@ def test_measures_are_drawn_over_the_counts_with_a_line_for_each_store():
     assert list(lines[0].get_xdata()) == [100, 1000, 10000]
     assert list(lines[0].get_ydata()) == pytest.approx([1e-4, 1e-3, 1e-2])
     assert "SIMULATED" in figure.legends[0].get_title().get_text()
+
+
+def test_cells_with_the_papers_store_are_counted_by_figure_count_and_phase():
+    """LevelDB is the paper's at gets of 1,000 records below 1 KiB, Berkeley DB in the others."""
+    axes = {"size": "0-1KiB", "data": "random", "disturb": "none", "durability": "default"}
+    rows = [
+        replace(row, cell={**axes, **row.cell}, phase=phase)
+        for row in some_rows(2).rows
+        for phase in ("insert", "get")
+        if row.phase == "get" and row.cell["records"] != "10000"
+    ]
+    study = replace(some_rows(), phases=("insert", "get"), rows=tuple(rows))
+    counted = {(part.figure, part.place): part.by_phase for part in same_winners(study, winners("s2"))}
+    for figure in ("2.2", "4.2"):
+        places = [(("records", count), ("durability", "default")) for count in ("100", "1000")]
+        few, many = (counted[figure, place] for place in places)
+        assert few == {"insert": (0, 1), "get": (0, 1)}
+        assert many == {"insert": (0, 1), "get": (1, 1)}
+    assert len(counted) == 4, "the disturbed figures are of other records"
+    best = list(csv.DictReader(io.StringIO(best_csv(study))))
+    said = {
+        (row["phase"], row["records"]): row["paper"] for row in best if row["measure"] == "latency_mean_s"
+    }
+    assert said["get", "1000"] == "2.2, 4.2 leveldb" and said["insert", "1000"] == "2.2, 4.2 berkeleydb"
+    words = [column.header for column in same_winners_table(study).columns]
+    assert words == ["figure", "here", "insert", "get", "all"]
+
+
+def test_the_papers_stores_are_of_all_cells_that_it_measured():
+    cells = Counter(winner.figure for winner in winners("s2"))
+    assert cells == {"2.2": 170, "4.2": 170, "4.3": 170, "4.4": 170}
+    assert {winner.system for winner in winners("s2")} == set(STORES[:-1])
 
 
 GRID = {"down": "size", "across": ["records"], "also": "space_efficiency"}
