@@ -128,6 +128,33 @@ def test_a_missed_conversion_between_frames_is_seen_by_its_time():
     assert gaps(events)[0].charge_c is None
 
 
+@pytest.mark.parametrize("outage", [20, 382])
+def test_an_outage_of_the_sensor_is_a_gap_of_its_whole_length_though_the_meter_counts_one(outage):
+    period, flags = 1064, m.Flag.GAP_BEFORE
+    frames, at = [], 5000
+    for number in range(6):
+        if number == 2:
+            at += outage * period
+            flags |= m.Flag.MISSED_BEFORE
+        items = np.array([(period, 5000)] * 8, dtype=m.Shunts.ITEM)
+        frames.append(m.Shunts(0, int(flags), number * 8, at, number * 40_000, 0, 1260, 1100, items))
+        at, flags = at + 8 * period, m.Flag(0)
+    part, events = run(frames, mode=m.Mode.SHUNTS)
+    (gap,) = gaps(events)
+    assert gap.lost_samples == outage == part.losses({}).lost_samples
+    assert gap.charge_c is None
+    assert gap.duration_ns == pytest.approx(outage * period * TICK_NS, abs=period * TICK_NS / 100)
+
+
+def test_a_chip_far_from_its_nominal_speed_has_right_centres_from_the_first_sample():
+    period_ticks = round(1.1 * PERIOD_TICKS)
+    frame = PairsSource(first_ticks=100_000).frame()
+    frame.items["delta_ticks"][1:] = period_ticks
+    _, events = run([frame])
+    (got,) = samples(events)
+    assert got.meter_ns[0] == pytest.approx((100_000 - 0.75 * period_ticks) * TICK_NS, abs=1000)
+
+
 def test_a_bus_reading_between_shunt_conversions_is_no_loss():
     def frame(index, ticks, shunt_sum, flags):
         items = np.array([(0, 100), (1064, 100)], dtype=m.Shunts.ITEM)

@@ -22,6 +22,8 @@ MISSED_SHARE: Final = 1.5
 """Distance in periods above which conversions between two others were never read (chip clocks: +-10 %)."""
 BUS_READING_SHARE: Final = 4.0
 """Largest number of periods between two conversions with a bus reading between them (3 if both take equally long)."""
+LEAST_BUS_EVERY: Final = 16
+"""Least number of conversions between two bus readings, as far as lost frames may contain some."""
 FASTEST_SHARE: Final = 0.5
 """Shortest possible distance of two conversions, as part of the period."""
 CLOCK_TOLERANCE: Final = 0.12
@@ -67,6 +69,7 @@ class ConversionAssembler:
         self._sensor, self._scale, self._ns_per_tick, self._ends = sensor, scale, ns_per_tick, ends
         self._nominal_ticks = times.period_us * 1000 / ns_per_tick
         self._period_ticks = self._nominal_ticks
+        self._steps_measured = 0
         self._centre_share = times.centre_share
         self._next_index = 0
         self._shunt_sum = 0
@@ -185,6 +188,8 @@ class ConversionAssembler:
             events += self._jump(frame)
             lost = 0
         first_index = self._next_index + lost
+        if not self._steps_measured:
+            self._measure_period(np.diff(frame.end_ticks))
         centre_ns = self._centres_ns(frame.end_ticks)
         events += self._bus_reading(message, int(frame.end_ticks[0]))
         events += self._before(message, int(frame.end_ticks[0]), int(centre_ns[0]), lost)
@@ -279,7 +284,11 @@ class ConversionAssembler:
         return events
 
     def _missed(self, message: SamplesMessage, end_ticks: int, lost: int) -> int:
-        """Number of conversions before this frame that the sensor made but the meter never read."""
+        """Number of conversions before this frame that the meter never read.
+
+        After an outage of the sensor it is the number that would have ended in the time: the meter knows only that
+        some are missing.
+        """
         flagged = bool(message.flags & Flag.MISSED_BEFORE)
         if self._last_end_ticks is None:
             return int(flagged)
@@ -323,12 +332,15 @@ class ConversionAssembler:
             ended = int(np.count_nonzero(self._ends.voltage_reached(frame.bus[part])))
             events.append(Samples(self._sensor, centre_ns[part], amperes, volts, clipped[part], ended))
             start = cut
-        self._measure_period(steps[steps <= MISSED_SHARE * self._period_ticks])
+        self._measure_period(steps)
         return events
 
     def _measure_period(self, steps: Int64Array) -> None:
+        """Follows the chip's clock, from the steps of a frame without those over missed conversions."""
+        steps = steps[steps <= MISSED_SHARE * self._period_ticks]
         if steps.size:
-            weight = min(1.0, steps.size / PERIOD_MEMORY)
+            self._steps_measured = min(self._steps_measured + steps.size, PERIOD_MEMORY)
+            weight = min(1.0, steps.size / self._steps_measured)
             measured = self._period_ticks + weight * (float(steps.mean()) - self._period_ticks)
             least, most = (self._nominal_ticks * (1 + side * CLOCK_TOLERANCE) for side in (-1, 1))
             self._period_ticks = min(max(measured, least), most)
