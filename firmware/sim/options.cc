@@ -157,6 +157,17 @@ bool take_held_data(std::optional<HeldData>& target, const std::string& value) {
   return true;
 }
 
+/// AT_S,FOR_S.
+bool take_absence(std::vector<Absence>& absences, const std::string& value) {
+  const auto parts = split(value, ',');
+  Absence absence{};
+  if (parts.size() != 2 || !parse_number(parts[0], absence.at_s) || absence.at_s < 0 ||
+      !parse_number(parts[1], absence.for_s) || absence.for_s <= 0)
+    return false;
+  absences.push_back(absence);
+  return true;
+}
+
 void add_inputs(CLI::App& app, Options& o) {
   text(app, "--elf", "FILE", o.elf,
        "firmware for the ATmega328P at 16 MHz, as built by pio run -e uno");
@@ -205,6 +216,8 @@ void add_outputs(CLI::App& app, Options& o) {
        "with --live: CSV board_ns,energy_j, the exact energy over time");
   text(app, "--bus-log", "FILE", o.bus_log,
        "CSV start_cycle,end_cycle,action,byte: everything that the I2C bus did");
+  text(app, "--conversions", "FILE", o.conversions,
+       "CSV start_s,end_s in rig time: every shunt conversion of a first sensor that is an INA219");
 }
 
 /// The clocks of microcontroller and sensor, which have the same kinds of error; and the supply.
@@ -254,6 +267,18 @@ void add_sensor_errors(CLI::App& app, Imperfections& sensor) {
                      {"never-cleared", ReadyFlag::kNeverCleared}},
                     sensor.ready_flag,
                     "how the INA219's conversion-ready flag differs from the data sheet's");
+  choice<ModeChange>(app, "--mode-change",
+                     {{"aborts", ModeChange::kAborts}, {"finishes", ModeChange::kFinishes}},
+                     sensor.mode_change,
+                     "what a new mode does to the INA219's conversion under way (default aborts)");
+  number(
+      app, "--start-delay-us", "US", {0, 1e4}, sensor.start_delay_s,
+      "from the write of a mode to the start of its first conversion, at least, INA219 (default 0)",
+      1e-6);
+  number(app, "--latch-early-us", "US", {0, 50}, sensor.latch_early_s,
+         "how long before the acknowledge of its address the INA219 takes a register's value "
+         "(default 0)",
+         1e-6);
 }
 
 void add_faults(CLI::App& app, Options& o) {
@@ -279,6 +304,11 @@ void add_faults(CLI::App& app, Options& o) {
          "the serial cable is pulled at this profile time");
   number(app, "--sensor-fail-at", "S", {0, 1e9}, o.sensor_fail_at_s,
          "the first sensor stops answering at this profile time");
+  option(app, "--sensor-away", "AT_S,FOR_S",
+         "the first sensor does not answer from this profile time on, so long, and converts on; "
+         "may be given several times",
+         "AT_S,FOR_S, both numbers, the second above 0",
+         [&o](const std::string& value) { return take_absence(o.sensor_away, value); });
   number(app, "--patience-s", "S", {0.01, 1e6}, o.patience_s,
          "a host that reads nothing for so long is taken to be gone (default 10)");
 }

@@ -36,8 +36,13 @@ struct HeldData {
   std::uint64_t clocks = 0;
 };
 
+/// The first sensor does not answer for a while.
+struct Absence {
+  double at_s, for_s;  ///< from this profile time, so long
+};
+
 struct Options {
-  std::string elf, profile, sync, pty, truth, course, live, bus_log;
+  std::string elf, profile, sync, pty, truth, course, live, bus_log, conversions;
   Pace pace = Pace::kReal;
   int grant_fd = -1;  ///< with kHost: where the host grants time
   ProfileStart start = ProfileStart::kSampling;
@@ -51,6 +56,7 @@ struct Options {
   double tail_s = 0.5;
   double patience_s = 10;
   std::optional<double> reset_at_s, unplug_at_s, sensor_fail_at_s;
+  std::vector<Absence> sensor_away;
   std::optional<HeldData> hold_sda;
   std::optional<double> hang_at_s, open_sync_hz;
   bool old_boot_loader = false;

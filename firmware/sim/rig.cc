@@ -300,6 +300,13 @@ void Rig::play_faults(const volatile std::sig_atomic_t& stop) {
   }
   if (options_.sensor_fail_at_s && event_s() >= *options_.sensor_fail_at_s)
     twi_.detach(options_.sensors.front().address);
+  const auto& absences = options_.sensor_away;
+  twi_.ignore(std::any_of(absences.begin(), absences.end(),
+                          [now_s = event_s()](const auto& one) {
+                            return now_s >= one.at_s && now_s < one.at_s + one.for_s;
+                          })
+                  ? std::optional(options_.sensors.front().address)
+                  : std::nullopt);
 }
 
 double Rig::truth_end_s(bool interrupted) const {

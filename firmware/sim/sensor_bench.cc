@@ -1,7 +1,9 @@
 #include "sensor_bench.h"
 
+#include <iomanip>
 #include <nlohmann/json.hpp>
 
+#include "errors.h"
 #include "sensors/models.h"
 
 namespace opjoule::rig {
@@ -21,6 +23,14 @@ SensorBench::SensorBench(Mcu& mcu, Twi& twi, const Profile& board, const Options
     twi.attach(choice.address, *place->sensor);
     if (place->sensor->has_alert()) alerting.push_back(place->sensor.get());
     places_.push_back(std::move(place));
+  }
+  if (!options.conversions.empty()) {
+    conversions_.open(options.conversions);
+    if (!conversions_) throw RigError("cannot write " + options.conversions);
+    conversions_ << std::fixed << std::setprecision(9) << "start_s,end_s\n";
+    places_.front()->sensor->on_shunt_conversion = [this](double start_s, double end_s) {
+      conversions_ << start_s << ',' << end_s << '\n';
+    };
   }
   if (alerting.empty()) return;
   alert_.emplace(mcu, alerting);

@@ -1,6 +1,7 @@
 // The sensors on the rig's I2C bus, each with the current and voltage it sees.
 #pragma once
 
+#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
@@ -42,6 +43,7 @@ class SensorBench {
   Supply board_;
   std::vector<std::unique_ptr<Place>> places_;
   std::optional<AlertInput> alert_;
+  std::ofstream conversions_;
 };
 
 }  // namespace opjoule::rig

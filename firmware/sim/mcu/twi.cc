@@ -204,7 +204,7 @@ void Twi::address_ended(double now_s) {
   const bool read = byte & 1;
   if (read && detached_ == byte >> 1) devices_.erase(*detached_);
   const auto found = devices_.find(byte >> 1);
-  device_ = found == devices_.end() ? nullptr : found->second;
+  device_ = found == devices_.end() || ignored_ == byte >> 1 ? nullptr : found->second;
   if (device_ && !device_->select(read, now_s)) device_ = nullptr;
   // If an address to read from was not acknowledged, only START or STOP can follow (data sheet,
   // table 22-3: 0x48).

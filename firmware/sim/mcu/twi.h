@@ -33,6 +33,9 @@ class Twi {
   /// to read from.
   void detach(std::uint8_t address) { detached_ = address; }
 
+  /// The device at this address acknowledges nothing, until another call.
+  void ignore(std::optional<std::uint8_t> address) { ignored_ = address; }
+
   /// A device has lost step: it holds SDA low from now on, until it has seen so many clocks. No
   /// START or STOP is possible meanwhile, and a byte with a 1 in it loses the bus.
   void hold_data(std::uint64_t clocks) { held_clocks_ = clocks; }
@@ -77,7 +80,7 @@ class Twi {
   Phase phase_ = Phase::kIdle;
   Bus bus_ = Bus::kFree;
   bool start_after_stop_ = false;
-  std::optional<std::uint8_t> detached_;
+  std::optional<std::uint8_t> detached_, ignored_;
   std::uint64_t held_clocks_ = 0;
   bool clock_low_ = false, data_low_ = false;  // by the port, while the interface is off
   std::uint64_t bus_cycles_ = 0;

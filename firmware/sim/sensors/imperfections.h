@@ -22,6 +22,13 @@ enum class ReadyFlag {
   kNeverCleared,  ///< nothing does
 };
 
+/// What a write to the INA219's configuration does to the conversion under way. The data sheet does
+/// not say.
+enum class ModeChange {
+  kAborts,    ///< it is given up
+  kFinishes,  ///< it ends as usual, sets the flag, and the new mode begins after it
+};
+
 struct Imperfections {
   double shunt_ohm = 0.1;  ///< resistance of the shunt without current
   ShuntHeat shunt_heat;
@@ -33,6 +40,11 @@ struct Imperfections {
   OscillatorErrors clock;     ///< of the chip's own oscillator; fast converts faster
   Quantisation quantisation = Quantisation::kRound;
   ReadyFlag ready_flag = ReadyFlag::kAsStated;
+  ModeChange mode_change = ModeChange::kAborts;
+  double start_delay_s =
+      0;  ///< from the write of a mode to its first conversion, at least (INA219) [s]
+  double latch_early_s = 0;  ///< how long before the acknowledge of its address the INA219 takes a
+                             ///< register's value [s]
 };
 
 /// The voltage at the converter for a mean bus voltage [V].

@@ -42,8 +42,24 @@ Ina219::AdcSetting Ina219::adc_setting(unsigned field) {
   return {static_cast<int>(9 + resolution), 1, kTime_s[resolution]};
 }
 
-void Ina219::configure(std::uint16_t value, double now_s) {
-  const bool was_down = !converts(mode_of(configuration_));
+/// Writing the mode clears the flag at once (8.6.3.2, condition 1), whatever becomes of the
+/// conversion under way.
+void Ina219::change_mode(std::uint16_t value, double now_s) {
+  const bool converting = !converter_.idle() && now_s > converter_.step_start_s();
+  if (converts(mode_of(value)) && imperfections_.ready_flag != ReadyFlag::kNeverCleared)
+    conversion_ready_ = false;
+  const bool waits = converting && imperfections_.mode_change == ModeChange::kFinishes;
+  if (waits && !(value & kReset)) {
+    next_configuration_ = value;
+    next_from_s_ = now_s + imperfections_.start_delay_s;
+    return;
+  }
+  if (converting) ++aborted_;
+  const bool wakes = !converts(mode_of(configuration_));
+  configure(value, now_s + imperfections_.start_delay_s + (wakes ? kPowerUp_s : 0));
+}
+
+void Ina219::configure(std::uint16_t value, double start_s) {
   if (value & kReset) {
     value = kPowerOnConfiguration;
     calibration_ = power_code_ = bus_code_ = 0;
@@ -51,9 +67,8 @@ void Ina219::configure(std::uint16_t value, double now_s) {
     overflow_ = false;
   }
   configuration_ = value;
+  next_configuration_.reset();
   const unsigned mode = mode_of(value);
-  if (converts(mode) && imperfections_.ready_flag != ReadyFlag::kNeverCleared)
-    conversion_ready_ = false;
   std::vector<ConversionStep> steps;
   const auto add = [&](Channel channel, unsigned field) {
     const auto adc = adc_setting(field);
@@ -61,10 +76,9 @@ void Ina219::configure(std::uint16_t value, double now_s) {
   };
   if (mode & 1u) add(Channel::kShunt, shunt_adc_of(value));
   if (mode & 2u) add(Channel::kBus, bus_adc_of(value));
-  if (!converter_.idle() && now_s > converter_.step_start_s()) ++aborted_;
   shunt_count_.restarted();
   bus_count_.restarted();
-  converter_.restart(steps, mode & 4u, now_s + (was_down && now_s > 0 ? kPowerUp_s : 0));
+  converter_.restart(steps, mode & 4u, start_s);
 }
 
 long Ina219::code_of(Channel channel, double from_s, double to_s, int bits) {
@@ -95,6 +109,7 @@ long Ina219::mean_code(const ConversionStep& step, double start_s, double end_s,
 
 void Ina219::conversion_ended(const ConversionStep& step, double start_s, double end_s, bool last) {
   if (step.channel == Channel::kShunt) {
+    if (on_shunt_conversion) on_shunt_conversion(start_s, end_s);
     const long code = mean_code(step, start_s, end_s, adc_setting(shunt_adc_of(configuration_)));
     if (std::abs(code) >= 4000L << (configuration_ >> 11 & 3u)) ++shunt_saturated_;
     shunt_code_ = static_cast<std::int16_t>(code);
@@ -104,9 +119,11 @@ void Ina219::conversion_ended(const ConversionStep& step, double start_s, double
         mean_code(step, start_s, end_s, adc_setting(bus_adc_of(configuration_))));
     bus_count_.converted();
   }
-  if (!last) return;
-  multiply();
-  conversion_ready_ = imperfections_.ready_flag != ReadyFlag::kNeverSet;
+  if (last) {
+    multiply();
+    conversion_ready_ = imperfections_.ready_flag != ReadyFlag::kNeverSet;
+  }
+  if (next_configuration_) configure(*next_configuration_, std::max(end_s, next_from_s_));
 }
 
 /// Current and power from the calibration register, equations 4 and 5 of 8.5.2.
@@ -130,10 +147,10 @@ std::uint16_t Ina219::bus_register() {
 }
 
 std::uint64_t Ina219::read_register(std::uint8_t pointer, double now_s) {
-  converter_.advance(now_s);
+  converter_.advance(now_s - imperfections_.latch_early_s);
   switch (pointer) {
     case kConfiguration:
-      return configuration_;
+      return next_configuration_.value_or(configuration_);
     case kShunt:
       shunt_count_.read();
       sampled(now_s);
@@ -155,7 +172,7 @@ std::uint64_t Ina219::read_register(std::uint8_t pointer, double now_s) {
 
 void Ina219::write_register(std::uint8_t pointer, std::uint64_t value, double now_s) {
   converter_.advance(now_s);
-  if (pointer == kConfiguration) configure(static_cast<std::uint16_t>(value), now_s);
+  if (pointer == kConfiguration) change_mode(static_cast<std::uint16_t>(value), now_s);
   if (pointer == kCalibration) calibration_ = static_cast<std::uint16_t>(value & 0xFFFE);
 }
 

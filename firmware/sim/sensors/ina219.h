@@ -3,6 +3,7 @@
 // data sheet leaves open are listed in docs/reference/rig-sim.md.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "sensors/converter.h"
@@ -36,7 +37,8 @@ class Ina219 final : public PowerSensor {
   };
   static AdcSetting adc_setting(unsigned field);
 
-  void configure(std::uint16_t value, double now_s);
+  void change_mode(std::uint16_t value, double now_s);
+  void configure(std::uint16_t value, double start_s);
   void conversion_ended(const ConversionStep& step, double start_s, double end_s, bool last);
   long mean_code(const ConversionStep& step, double start_s, double end_s, const AdcSetting& adc);
   long code_of(Channel channel, double from_s, double to_s, int bits);
@@ -50,6 +52,8 @@ class Ina219 final : public PowerSensor {
   SampleCount shunt_count_, bus_count_;
 
   std::uint16_t configuration_ = 0;
+  std::optional<std::uint16_t> next_configuration_;  // until the conversion under way has ended
+  double next_from_s_ = 0;                           // and this time has come
   std::uint16_t calibration_ = 0;
   std::int16_t shunt_code_ = 0;
   std::uint16_t bus_code_ = 0;

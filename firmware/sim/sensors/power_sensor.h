@@ -16,6 +16,10 @@ class PowerSensor : public RegisterDevice {
   /// Called at the first read of a measurement result after power-up: the meter begins to sample.
   std::function<void(double now_s)> on_first_sample;
 
+  /// Called at the end of each conversion of the shunt voltage, with its bounds in rig time; by the
+  /// INA219 alone.
+  std::function<void(double start_s, double end_s)> on_shunt_conversion;
+
   virtual std::string model() const = 0;
   /// Counts of conversions and reads, a JSON object.
   virtual nlohmann::ordered_json counts() const = 0;

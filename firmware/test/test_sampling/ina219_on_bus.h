@@ -17,6 +17,10 @@ class Ina219OnBus {
  public:
   explicit Ina219OnBus(double clock_error = 0) : stretch_(1 + clock_error) {}
 
+  // What the data sheet leaves open.
+  double start_delay_ticks = 0;      // from the write of a mode to its first conversion
+  bool finishes_conversion = false;  // before it changes its mode
+
   double now_ticks = 1000;    // true time
   double overhead_ticks = 3;  // of the controller, each bus event
   bool answers = true;
@@ -72,7 +76,10 @@ class Ina219OnBus {
     return result;
   }
 
-  void lose_supply() { write(ina219::kConfiguration, ina219::kConfigurationDefault); }
+  void lose_supply() {
+    ready_ = false;
+    begin(ina219::kConfigurationDefault, now_ticks);
+  }
 
  private:
   void event(int bits) { now_ticks += bits * 5.0 + overhead_ticks; }
@@ -81,14 +88,22 @@ class Ina219OnBus {
   void write(uint8_t reg, uint16_t value) {
     if (reg != ina219::kConfiguration) return;
     if (value & ina219::kReset) value = ina219::kConfigurationDefault;
-    // What was converted before anyone asked is nobody's loss; later results stay in their
-    // register.
-    if (configuration_ == ina219::kConfigurationDefault) shunt_fresh_ = false;
-    configuration_ = value;
-    cycle_start_ = now_ticks;
-    shunt_done_ = false;
     ready_ = false;
     ++restarts;
+    if (finishes_conversion && now_ticks > cycle_start_) {
+      next_ = value;
+      next_from_ = now_ticks + start_delay_ticks;
+    } else {
+      begin(value, now_ticks + start_delay_ticks);
+    }
+  }
+
+  // What was converted before anyone asked is nobody's loss; later results stay in their register.
+  void begin(uint16_t value, double at_ticks) {
+    next_ = 0;
+    configuration_ = value;
+    cycle_start_ = at_ticks;
+    shunt_done_ = false;
   }
 
   double cycle_ticks(bool with_bus) const {
@@ -107,7 +122,7 @@ class Ina219OnBus {
       if ((configuration_ & 1) && !shunt_done_ && now_ticks >= shunt_end) {
         shunt_done_ = true;
         ++shunt_conversions;
-        missed += shunt_fresh_;
+        missed += shunt_fresh_ && !shunt_ends.empty();
         shunt_fresh_ = true;
         shunt_end_ = end;
       }
@@ -115,13 +130,14 @@ class Ina219OnBus {
       ready_ = true;
       cycle_start_ = end;
       shunt_done_ = false;
+      if (next_ != 0) begin(next_, std::max(end, next_from_));
     }
   }
 
   uint32_t read(uint8_t reg) {
     switch (reg) {
       case ina219::kConfiguration:
-        return configuration_;
+        return next_ != 0 ? next_ : configuration_;
       case ina219::kShuntVoltage:
         if (!shunt_fresh_) ++repeated_reads;
         shunt_fresh_ = false;
@@ -142,6 +158,8 @@ class Ina219OnBus {
   double cycle_start_ = 0;
   double shunt_end_ = 0;
   uint16_t configuration_ = ina219::kConfigurationDefault;
+  double next_from_ = 0;
+  uint16_t next_ = 0;  // the mode that waits for the end of a conversion; 0: none
   uint8_t pointer_ = 0;
   bool shunt_done_ = false;
   bool shunt_fresh_ = false;

@@ -28,12 +28,14 @@ TEST_CASE("conversion times are those of the data sheet's table 5") {
   CHECK(ina219::conversion_ticks(16) == 0);
 }
 
-TEST_CASE("the configuration word of 12-bit pairs at 320 mV is the chip's default") {
+TEST_CASE(
+    "12-bit pairs at 320 mV are the chip's default but for another code of the same resolution") {
   SensorPlan plan;
   uint16_t detail;
   REQUIRE(plan_of(wanted(Mode::pairs, 3, 3), &plan, &detail) == Result::ok);
-  CHECK(plan.sample_mode == ina219::kConfigurationDefault);
-  CHECK(plan.bus_mode == ((ina219::kConfigurationDefault & ~7) | 6));
+  const uint16_t expected = (ina219::kConfigurationDefault & ~(15 << 7)) | (8 << 7);
+  CHECK(plan.sample_mode == expected);
+  CHECK(plan.bus_mode == ((expected & ~7) | 6));
   CHECK(plan.sample_ticks == 1064 * kTicksPerUs);
   CHECK(plan.shunt_full_scale == 32000);
   CHECK(plan.address == 0x41);

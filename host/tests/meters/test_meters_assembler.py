@@ -135,7 +135,7 @@ def test_an_outage_of_the_sensor_is_a_gap_of_its_whole_length_though_the_meter_c
     for number in range(6):
         if number == 2:
             at += outage * period
-            flags |= m.Flag.MISSED_BEFORE
+            flags = m.Flag.MISSED_BEFORE | m.Flag.GAP_BEFORE
         items = np.array([(period, 5000)] * 8, dtype=m.Shunts.ITEM)
         frames.append(m.Shunts(0, int(flags), number * 8, at, number * 40_000, 0, 1260, 1100, items))
         at, flags = at + 8 * period, m.Flag(0)

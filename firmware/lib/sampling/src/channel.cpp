@@ -13,19 +13,24 @@ namespace {
 constexpr uint8_t kFirstLeadTicks[2] = {80, 210};
 constexpr uint32_t kPauseAfterFailureTicks = 5000 * kTicksPerUs;
 constexpr uint16_t kConversionsPerCheck = 256;
+// Within this time of an expected end it may have come.
+constexpr int32_t kModeMarginTicks = 30;
+// From a conversion's end to the write of the next mode: after the conversion has been read, and
+// before the shortest one that follows has ended.
+constexpr uint32_t kWriteAheadTicks = 355 * kTicksPerUs;
+// Conversions before the next bus reading while the delay of a new mode is not known yet.
+constexpr uint8_t kShortRow = 32;
 }  // namespace
 
 void Channel::start(const SensorPlan& plan, uint8_t sensor, bool alone, uint32_t now_ticks) {
   plan_ = &plan;
   sensor_ = sensor;
-  clock_.reset(plan_->sample_ticks);
   lead_ticks_[0] = kFirstLeadTicks[0];
   lead_ticks_[1] = kFirstLeadTicks[1];
   pointer_ = kNoRegister;
   flags_ = flag_bit(Flag::gap_before);
   overdue_ = placed_ = alerted_ = alerts_ = sample_waits_ = bus_clipped_ = false;
   late_polls_ = 0;
-  until_bus_ = plan_->bus_every;
   until_check_ = kConversionsPerCheck;
   alone_ = alone;
   poll_ = read_register(plan_->address, plan_->map->poll);
@@ -42,8 +47,17 @@ void Channel::start(const SensorPlan& plan, uint8_t sensor, bool alone, uint32_t
   start_ticks_ = now_ticks;
 }
 
+// The first rows, from which the delay of a new mode is learned, are short.
+void Channel::shorten_row() {
+  until_bus_ = plan_->bus_every < kShortRow ? plan_->bus_every : kShortRow;
+}
+
 void Channel::set_up() {
+  clock_.reset(plan_->sample_ticks);
   setups_left_ = plan_->setups;
+  passes_ = passes_bus_ = true;
+  finishes_ = found_out_ = ahead_ = false;
+  shorten_row();
   next_setup();
 }
 
@@ -65,15 +79,13 @@ bool Channel::advance(const BusResult& result) {
   done_ = step_;
   pointer_ = transfer_->last_register();
   if (step_ == Step::poll && result.ok) {
-    if (is_ready(result)) {
-      if (bus_due()) {
-        plan_write(Step::write_bus_mode, plan_->bus_mode);
-        sample_waits_ = true;
-      } else {
-        step_ = Step::read_sample;
-        transfer_ = &read_sample_;
-      }
-    } else if (overdue_) {
+    if (is_ready(result)) return after_ready(result);
+    if (ahead_ && is_late(result)) {
+      finishes_ = ahead_ = false;
+      plan_bus_poll(result.end_ticks);
+      return false;
+    }
+    if (overdue_) {
       plan_read(Step::check_configuration, plan_->map->configuration);
     } else if (!alone_) {
       // Polls again, after any other sensor that is due.
@@ -83,6 +95,39 @@ bool Channel::advance(const BusResult& result) {
     return true;
   }
   return advance_rarely(result);
+}
+
+// A conversion has ended. If a mode is to be written, that comes before its reading.
+bool Channel::after_ready(const BusResult& result) {
+  if (passes_) return pass(Step::pass_flag);
+  if (!finishes_ && clock_.too_early(result.look_ticks(0))) {
+    finishes_ = true;
+    return pass(Step::pass_flag);
+  }
+  if (ahead_) {
+    plan_read(Step::read_sample, plan_->map->shunt);
+    sample_waits_ = true;
+  } else if (bus_due()) {
+    plan_write(Step::write_bus_mode, plan_->bus_mode);
+    sample_waits_ = true;
+  } else {
+    step_ = Step::read_sample;
+    transfer_ = &read_sample_;
+  }
+  return true;
+}
+
+// A chip whose flag is cleared by the poll itself needs no further read, only the next poll.
+bool Channel::pass(Step step) {
+  (step == Step::pass_flag ? passes_ : passes_bus_) = false;
+  plan_read(step, plan_->map->clear == kNoRegister ? plan_->map->configuration : plan_->map->clear);
+  return true;
+}
+
+// No chip that finishes its conversions lets one end so late.
+bool Channel::is_late(const BusResult& result) const {
+  const uint32_t end_ticks = clock_.end_ticks() + clock_.period_ticks();
+  return ticks_between(end_ticks, result.look_ticks(0)) > kModeMarginTicks;
 }
 
 bool Channel::advance_rarely(const BusResult& result) {
@@ -98,7 +143,7 @@ bool Channel::advance_rarely(const BusResult& result) {
       next_setup();
       return true;
     case Step::write_sample_mode:
-      clock_.restart(result.end_ticks);
+      clock_.begin_row(result.end_ticks - plan_->sample_ticks);
       plan_poll();
       return false;
     case Step::read_sample:
@@ -114,9 +159,33 @@ bool Channel::advance_rarely(const BusResult& result) {
     case Step::poll_bus:
       return after_bus_poll(result);
     case Step::return_to_sample_mode:
-      clock_.restart(result.end_ticks);
+      if (passes_) {
+        clock_.begin_row(result.end_ticks - plan_->sample_ticks);
+      } else {
+        clock_.restart(result.end_ticks);
+      }
       plan_read(Step::read_bus, plan_->map->bus);
       return true;
+    case Step::write_ahead:
+      bus_written_ticks_ = result.end_ticks;
+      plan_bus_poll(clock_.end_ticks() + clock_.by_chip_ticks(plan_->bus_ticks));
+      return false;
+    case Step::pass_bus_flag:
+      plan_bus_poll(result.end_ticks);
+      return false;
+    case Step::read_bus:
+      if (!passes_ && ahead_) {
+        ahead_ = false;
+        // What was found out late took longer than the next bus reading will.
+        if (found_out_) {
+          clock_.begin_row(clock_.end_ticks());
+        } else {
+          clock_.restart(clock_.end_ticks());
+        }
+        found_out_ = false;
+      }
+      plan_poll();
+      return false;
     case Step::check_configuration:
       if (overdue_ || result.value16() != plan_->sample_mode) {
         overdue_ = false;
@@ -126,7 +195,7 @@ bool Channel::advance_rarely(const BusResult& result) {
       plan_poll();
       return false;
     case Step::poll:
-    case Step::read_bus:
+    case Step::pass_flag:
       plan_poll();
       return false;
   }
@@ -138,14 +207,26 @@ bool Channel::bus_due() const {
   return plan_->mode == Mode::shunts && plan_->bus_every != 0 && until_bus_ <= 1;
 }
 
+// A little before the earliest end of a conversion that begins with the bus mode.
 uint32_t Channel::first_bus_look_ticks() const {
-  return bus_written_ticks_ + plan_->bus_ticks - plan_->bus_ticks / 8;
+  return bus_written_ticks_ + clock_.by_chip_ticks(plan_->bus_ticks) - 2 * kModeMarginTicks;
 }
 
 bool Channel::after_sample() {
+  if (ahead_) {
+    // At a fixed time after the conversion's end, since the next row may begin so much later.
+    plan_write(Step::write_ahead, plan_->sample_mode);
+    start_ticks_ = clock_.end_ticks() + clock_.by_chip_ticks(kWriteAheadTicks);
+    return false;
+  }
   if (bus_due()) {
     until_bus_ = plan_->bus_every;
-    plan_bus_poll(first_bus_look_ticks());
+    ahead_ = finishes_;
+    if (ahead_) {
+      plan_poll();
+    } else {
+      plan_bus_poll(first_bus_look_ticks());
+    }
     return false;
   }
   --until_bus_;
@@ -162,12 +243,28 @@ bool Channel::after_sample() {
 bool Channel::after_bus_poll(const BusResult& result) {
   const uint32_t look_ticks = result.look_ticks(0);
   if (is_ready(result)) {
+    if (passes_bus_) return pass(Step::pass_bus_flag);
+    if (!ahead_ && !passes_ &&
+        ticks_between(look_ticks, first_bus_look_ticks()) > -kModeMarginTicks) {
+      // Too early for the bus voltage: the last conversion of the current has been finished.
+      finishes_ = found_out_ = ahead_ = sample_waits_ = true;
+      shorten_row();
+      plan_read(Step::read_sample, plan_->map->shunt);
+      return true;
+    }
     bus_end_ticks_ = look_ticks;
+    if (ahead_) {
+      plan_bus_read();
+      return true;
+    }
     // Back to the current first; the bus register keeps its value, and the write clears the flag.
     plan_write(Step::return_to_sample_mode, plan_->sample_mode);
     return true;
   }
-  if (ticks_between(bus_written_ticks_ + 2 * plan_->bus_ticks, look_ticks) > 0) {
+  const uint32_t longest_ticks = 4 * plan_->bus_ticks + 2 * plan_->sample_ticks;
+  if (ticks_between(bus_written_ticks_ + longest_ticks, look_ticks) > 0) {
+    passes_ = passes_bus_ = true;
+    ahead_ = false;
     plan_write(Step::write_bus_mode, plan_->bus_mode);
     return true;
   }
@@ -197,6 +294,12 @@ void Channel::plan_read(Step step, uint8_t reg) {
   other_ = read_register(plan_->address, reg);
   if (plan_->map->wide && (reg == plan_->map->bus || reg == plan_->map->shunt)) other_.flags = 1;
   transfer_ = &other_;
+}
+
+// The bus voltage, and the flag is cleared: no mode is written that would do it.
+void Channel::plan_bus_read() {
+  plan_read(Step::read_bus, plan_->map->bus);
+  if (plan_->map->clear != kNoRegister) other_.registers[other_.reads++] = plan_->map->clear;
 }
 
 // Schedules a poll so that it reads the flag at the moment the clock aims at.

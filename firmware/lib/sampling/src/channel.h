@@ -9,6 +9,13 @@
 // A value is read only once its flag has been seen, in a transfer of its own: a poll is timed to
 // meet the update. After a failure the sensor is configured anew, after a pause.
 //
+// The data sheets do not say whether a new mode ends the conversion under way. A chip that finishes
+// it sets the flag earlier than the new mode's first conversion could. It is found out by that, and
+// each mode is then written one conversion ahead:
+//         conversions poll until ready -> write bus mode -> read shunt -> poll until ready -> read
+//         shunt -> write shunt mode -> poll until ready -> read bus, (flag cleared) -> poll ...
+// The first flag after a setup may be the old conversion's on any chip: it is passed over.
+//
 // Everything runs in the bus interrupt except start(), which is called first, with the bus idle.
 #ifndef OPJOULE_SAMPLING_CHANNEL_H_
 #define OPJOULE_SAMPLING_CHANNEL_H_
@@ -58,14 +65,22 @@ class Channel {
     return_to_sample_mode,
     read_bus,
     check_configuration,
+    write_ahead,  // the sample mode, during the last conversion before a bus reading
+    pass_flag,    // clears a flag that may be the old mode's
+    pass_bus_flag,
   };
 
   bool advance_rarely(const BusResult& result);
   bool bus_due() const;
   uint32_t first_bus_look_ticks() const;
+  bool after_ready(const BusResult& result);
   bool after_sample();
+  void shorten_row();
+  bool pass(Step step);
+  void plan_bus_read();
   bool after_bus_poll(const BusResult& result);
   bool is_ready(const BusResult& result) const;
+  bool is_late(const BusResult& result) const;
   void digest_bus(const BusResult& result, SampleQueue& queue);
   void digest_poll(const BusResult& result, FaultCounters& faults);
   void digest_sample(const BusResult& result, SampleQueue& queue, FaultCounters& faults);
@@ -100,18 +115,23 @@ class Channel {
   uint8_t setups_left_;
   uint8_t late_polls_;  // one after the other
   uint8_t sensor_;
-  uint8_t pointer_;    // where the chip's register pointer stands
-  uint8_t flags_;      // of the next sample
-  Step step_;          // of the transfer planned or under way
-  Step done_;          // of the one before
-  bool alerted_;       // the conversion waited for has been announced
-  bool alerts_;        // the previous one was
-  bool sample_waits_;  // a conversion has ended, and the bus mode comes before its reading
-  bool alone_;
-  bool bus_clipped_;          // the latest bus reading was at the end of its range
-  bool overdue_;              // the flag has not come when it should have
-  bool placed_;               // the poll under way was sent at a chosen moment, not at once
-  bool placed_with_pointer_;  // it was, and wrote the register pointer first
+  uint8_t pointer_;        // where the chip's register pointer stands
+  uint8_t flags_;          // of the next sample
+  Step step_;              // of the transfer planned or under way
+  Step done_;              // of the one before
+  bool alerted_ : 1;       // the conversion waited for has been announced
+  bool alerts_ : 1;        // the previous one was
+  bool sample_waits_ : 1;  // a conversion has ended, and the bus mode comes before its reading
+  bool passes_ : 1;        // the next flag may be that of the mode before,
+  bool passes_bus_ : 1;    // and the next one in bus mode
+  bool finishes_ : 1;      // the chip finishes a conversion before it changes its mode
+  bool found_out_ : 1;     // in this bus reading
+  bool ahead_ : 1;  // the bus mode is written, and the conversion under way is finished first
+  bool alone_ : 1;
+  bool bus_clipped_ : 1;          // the latest bus reading was at the end of its range
+  bool overdue_ : 1;              // the flag has not come when it should have
+  bool placed_ : 1;               // the poll under way was sent at a chosen moment, not at once
+  bool placed_with_pointer_ : 1;  // it was, and wrote the register pointer first
 };
 
 }  // namespace opjoule

@@ -11,6 +11,8 @@ using protocol::Mode;
 namespace {
 constexpr int32_t kLeadTrustTicks = 60;  // a poll later than this waited for the bus
 constexpr int32_t kMarginTicks = 8;
+// From one poll to the next if there is no pause between them.
+constexpr uint32_t kPollDistanceTicks = 260;
 // Alone on the bus, late polls still find every conversion as long as the bus is faster than the
 // converter; before long one of them then comes early. With several sensors there is no such sign.
 constexpr uint8_t kMostLatePollsAlone = 250;
@@ -22,6 +24,9 @@ void Channel::digest(const BusResult& result, SampleQueue& queue, FaultCounters&
   switch (done_) {
     case Step::poll:
       return digest_poll(result, faults);
+    case Step::poll_bus:
+      if (step_ == Step::read_sample) clock_.ready(result.look_ticks(0));
+      return;
     case Step::read_sample:
       return digest_sample(result, queue, faults);
     case Step::read_bus:
@@ -48,9 +53,11 @@ void Channel::digest_poll(const BusResult& result, FaultCounters& faults) {
   if (!is_ready(result)) {
     late_polls_ = 0;
     clock_.not_ready(look_ticks);
-    overdue_ = clock_.overdue(look_ticks);
+    // The old mode's conversion may come before.
+    overdue_ = clock_.overdue(look_ticks - plan_->bus_ticks);
     return;
   }
+  if (step_ == Step::pass_flag) return clock_.begin_row(look_ticks - kPollDistanceTicks);
   alerts_ = alerted_;
   const uint8_t missed = alerted_ ? clock_.alerted(alert_ticks_) : clock_.ready(look_ticks);
   alerted_ = false;
@@ -104,7 +111,7 @@ void Channel::digest_configuration(const BusResult& result, FaultCounters& fault
 bool Channel::in_time(const BusResult& result) const {
   const uint32_t end_ticks = clock_.end_ticks();
   const uint32_t period_ticks = clock_.period_ticks();
-  if (sample_waits_) {
+  if (sample_waits_ && !finishes_) {
     // It was read in bus mode, where no shunt conversion overwrites it; so only the change to that
     // mode had to be in time.
     return ticks_between(end_ticks, bus_written_ticks_) <
@@ -113,7 +120,8 @@ bool Channel::in_time(const BusResult& result) const {
   const uint32_t shunt_valid_ticks = (period_ticks * plan_->shunt_share_q8) >> 8;
   const uint8_t clear = plan_->map->clear == kNoRegister ? 0 : 1;
   const int32_t shunt_age = ticks_between(end_ticks, result.look_ticks(0));
-  const int32_t clear_age = ticks_between(end_ticks, result.look_ticks(clear));
+  // With finishes_ a write clears the flag, before the conversion under way has ended.
+  const int32_t clear_age = ticks_between(end_ticks, result.look_ticks(sample_waits_ ? 0 : clear));
   return shunt_age < static_cast<int32_t>(shunt_valid_ticks) - kMarginTicks &&
          clear_age < static_cast<int32_t>(period_ticks) - kMarginTicks;
 }

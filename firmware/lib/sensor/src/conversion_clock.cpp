@@ -16,9 +16,17 @@ constexpr uint8_t kConversionsPerProbe = 4;  // a power of two
 constexpr int32_t kLeastHalf_q8 = 2 << 8;
 // How much the period may change within a few hundred conversions.
 constexpr uint32_t kLeastWidening_q8 = 16;
-// From the acknowledged write to the start of the conversion. The data sheet does not give it, only
-// 40 us for leaving power-down (SBOS448G, 7.5); the clock corrects it by measurement.
+// From the time at which a row was expected to begin to that at which it does, once the delay has
+// been measured.
 constexpr int32_t kStartHalf_q8 = 24L << 8;
+constexpr int32_t kMostStartHalf_q8 = 96L << 8;
+constexpr uint32_t kEarlyTicks = 24;
+// An answer that contradicts the interval by less than this moves it; by more, it is given up.
+constexpr int32_t kSlack_q8 = 32L << 8;
+// How far an end without a poll before it is sought at a time.
+constexpr int32_t kSeekHalf_q8 = 64L << 8;
+// In a wider interval polls follow each other without pause, so that none of its ends is missed.
+constexpr int32_t kWideHalf_q8 = 150L << 8;
 // The data sheet's longest conversion time is 10 % above the typical one; an eighth leaves room.
 constexpr uint8_t kToleranceShift = 3;
 constexpr uint16_t kLongestRow = 256;
@@ -26,50 +34,106 @@ constexpr uint16_t kLongestRow = 256;
 
 void ConversionClock::reset(uint32_t nominal_period_ticks) {
   period_q8_ = nominal_q8_ = nominal_period_ticks << 8;
-  followed_ = false;
+  widening_q8_ = period_q8_ >> kToleranceShift;
+  followed_ = delay_known_ = false;
+  row_ = 0;
 }
 
 void ConversionClock::restart(uint32_t start_ticks) {
-  middle_ = start_ticks + period_ticks();
-  middle_part_q8_ = 0;
-  if (followed_) {
-    half_q8_ = kStartHalf_q8;
-    since_anchor_ = kLongestRow;  // the row begins at the first end
-    aim_ = middle_;
-    return;
+  begin_row(start_ticks);
+  learns_ = true;
+  if (delay_known_) {
+    middle_ = start_ticks + period_ticks() + delay_ticks_;
+    half_q8_ = delay_half_q8_;
+    // The first poll should come too early: an end a whole period before would not be noticed else.
+    aim_ = middle_ - static_cast<uint32_t>(half_q8_ >> 8) - kEarlyTicks;
   }
-  half_q8_ = static_cast<int32_t>(period_q8_ >> kToleranceShift);
-  widening_q8_ = period_q8_ >> kToleranceShift;
+}
+
+// Nothing is known but that the next end is a period away at least, less the tolerance of a chip
+// that has not been followed yet.
+void ConversionClock::begin_row(uint32_t start_ticks) {
+  const uint32_t period = period_ticks();
+  const uint32_t early = period >> (followed_ ? kToleranceShift + 1 : kToleranceShift);
+  aim_ = start_ticks + period - early;
+  half_q8_ = static_cast<int32_t>((2 * period + early) << 7);  // a delay of up to two periods
+  middle_ = aim_ + static_cast<uint32_t>(half_q8_ >> 8);
+  middle_part_q8_ = 0;
+  start_ = start_ticks;
+  row_ = 0;
   ready_probes_ = 0;
-  anchor_ = start_ticks;
-  anchor_part_q8_ = 0;
-  anchor_half_q8_ = kStartHalf_q8;
-  since_anchor_ = 0;
-  aim_ = middle_ - (period_ticks() >> kToleranceShift);
+  since_anchor_ = kLongestRow;  // the period is measured from the row's first end
+  astray_ = learns_ = false;
+}
+
+// How much later than a period after its start the row's first conversion ended: the delay with
+// which the chip starts. It is taken as soon as the row's ends and its period are known as well as
+// it is known itself.
+void ConversionClock::learn_delay() {
+  int32_t half_q8 = half_q8_ + static_cast<int32_t>(row_ * widening_q8_);
+  if (half_q8 < kStartHalf_q8) half_q8 = kStartHalf_q8;
+  if (half_q8 > (delay_known_ ? delay_half_q8_ : kMostStartHalf_q8)) return;
+  delay_half_q8_ = half_q8;
+  delay_ticks_ = end_ - start_ - row_ * (period_q8_ >> 8) - ((row_ * (period_q8_ & 0xFF)) >> 8);
+  delay_known_ = true;
+  if (half_q8 == kStartHalf_q8) learns_ = false;
 }
 
 void ConversionClock::not_ready(uint32_t look_ticks) {
   ready_probes_ = 0;
+  last_look_ = look_ticks;
   const int32_t look_q8 = from_middle_q8(look_ticks) - kStampDelay_q8;
-  if (look_q8 >= half_q8_) {
+  if (look_q8 >= half_q8_ + kSlack_q8) {
+    astray_ = true;
+  } else if (look_q8 >= half_q8_) {
     surprise();
+    half_q8_ = kLeastHalf_q8 + static_cast<int32_t>(widening_q8_);
     move_middle_q8(look_q8 + half_q8_);
   } else if (look_q8 > -half_q8_) {
     narrow(look_q8, half_q8_);
   }
-  aim_ = followed_ ? middle_ : look_ticks;
+  aim_ = astray_ || half_q8_ > kWideHalf_q8 ? look_ticks : middle_;
 }
 
 uint8_t ConversionClock::ready(uint32_t look_ticks) {
-  int32_t look_q8 = from_middle_q8(look_ticks);
-  const uint8_t missed = skip_missed(&look_q8);
-  if (look_q8 <= -half_q8_) {
+  int32_t high_q8 = from_middle_q8(look_ticks);
+  if (astray_) return found(high_q8);
+  const uint8_t missed = skip_missed(&high_q8, static_cast<int32_t>(period_q8_));
+  if (high_q8 > -half_q8_ - kSlack_q8 && high_q8 <= -half_q8_) {
     surprise();
-    move_middle_q8(look_q8 - half_q8_);
-  } else if (look_q8 < half_q8_) {
-    narrow(-half_q8_, look_q8);
+    half_q8_ = kLeastHalf_q8 + static_cast<int32_t>(widening_q8_);
+    move_middle_q8(high_q8 - half_q8_);
+  } else if (high_q8 <= -half_q8_) {
+    // Earlier than it can be: its end is sought in steps, until a poll comes before it.
+    surprise();
+    move_middle_q8(high_q8 - kSeekHalf_q8);
+    half_q8_ = kSeekHalf_q8;
+  } else if (high_q8 < half_q8_) {
+    narrow(-half_q8_, high_q8);
     doubt();
   }
+  complete();
+  return missed;
+}
+
+// The flag came later than it could, between the last poll and one `high_q8` from the middle:
+// either after one or more conversions whose flags were never seen, or the estimate was wrong.
+uint8_t ConversionClock::found(int32_t high_q8) {
+  int32_t low_q8 = from_middle_q8(last_look_) - kStampDelay_q8;
+  uint8_t missed = 0;
+  while (row_ != 0 && low_q8 + high_q8 > static_cast<int32_t>(period_q8_) && missed < 255) {
+    low_q8 -= static_cast<int32_t>(period_q8_);
+    high_q8 -= static_cast<int32_t>(period_q8_);
+    skip_one();
+    ++missed;
+  }
+  if (low_q8 < half_q8_ && high_q8 > -half_q8_) {
+    if (low_q8 < -half_q8_) low_q8 = -half_q8_;
+    if (high_q8 > half_q8_) high_q8 = half_q8_;
+  } else {
+    surprise();
+  }
+  narrow(low_q8, high_q8);
   complete();
   return missed;
 }
@@ -78,15 +142,15 @@ uint8_t ConversionClock::ready(uint32_t look_ticks) {
 // conversions end earlier than estimated.
 void ConversionClock::doubt() {
   if (++ready_probes_ < kMostReadyProbes) return;
-  ready_probes_ = 0;
+  ready_probes_ = kMostReadyProbes - 2;  // the next two decide
   surprise();
-  half_q8_ *= 2;
+  half_q8_ = 2 * (kLeastHalf_q8 + static_cast<int32_t>(widening_q8_));
   move_middle_q8(-half_q8_);
 }
 
 uint8_t ConversionClock::alerted(uint32_t alert_ticks) {
   int32_t high_q8 = from_middle_q8(alert_ticks);
-  const uint8_t missed = skip_missed(&high_q8);
+  const uint8_t missed = skip_missed(&high_q8, static_cast<int32_t>(period_q8_ / 2));
   int32_t low_q8 = high_q8 - kAlertDelay_q8;
   if (high_q8 > -half_q8_ && low_q8 < half_q8_) {
     if (low_q8 < -half_q8_) low_q8 = -half_q8_;
@@ -99,27 +163,40 @@ uint8_t ConversionClock::alerted(uint32_t alert_ticks) {
   return missed;
 }
 
-// Moves on by whole conversions until `from_middle_q8` belongs to the one that is waited for.
-uint8_t ConversionClock::skip_missed(int32_t* from_middle_q8) {
+// Moves on by whole conversions until `from_middle_q8` is less than `most_q8` after the one that is
+// waited for.
+uint8_t ConversionClock::skip_missed(int32_t* from_middle_q8, int32_t most_q8) {
   uint8_t missed = 0;
-  while (followed_ && *from_middle_q8 > static_cast<int32_t>(period_q8_ / 2) && missed < 255) {
-    move_middle_q8(static_cast<int32_t>(period_q8_));
+  while (row_ != 0 && *from_middle_q8 > most_q8 && missed < 255) {
+    skip_one();
     *from_middle_q8 -= static_cast<int32_t>(period_q8_);
     ++missed;
-    ++since_anchor_;
   }
   return missed;
+}
+
+void ConversionClock::skip_one() {
+  move_middle_q8(static_cast<int32_t>(period_q8_));
+  ++since_anchor_;
+  if (row_ < kLongestRow) ++row_;
 }
 
 // The conversion has ended in the middle of its interval; from now on the next one is waited for.
 void ConversionClock::complete() {
   end_ = middle_ + (middle_part_q8_ >> 7);
   ++since_anchor_;
+  if (row_ < kLongestRow) ++row_;
   measure_period();
+  if (learns_ && row_ > 1) learn_delay();
   followed_ = true;
+  astray_ = false;
   move_middle_q8(static_cast<int32_t>(period_q8_));
   half_q8_ += static_cast<int32_t>(widening_q8_);
   aim_ = middle_;
+  if (half_q8_ > kWideHalf_q8) {
+    aim_ -= static_cast<uint32_t>(half_q8_ >> 8);
+    return;
+  }
   // Once the end is well known, most polls are aimed just after it, so that no second one is
   // needed.
   const bool probe = (since_anchor_ & (kConversionsPerProbe - 1)) == 0;
@@ -130,6 +207,20 @@ void ConversionClock::complete() {
 
 bool ConversionClock::overdue(uint32_t look_ticks) const {
   return ticks_between(middle_, look_ticks) > static_cast<int32_t>(period_ticks() / 2 + 1000);
+}
+
+bool ConversionClock::too_early(uint32_t look_ticks) const {
+  if (row_ != 0 || !followed_) return false;
+  return ticks_between(start_, look_ticks) <
+         static_cast<int32_t>(period_ticks() - (period_ticks() >> 5));
+}
+
+uint32_t ConversionClock::by_chip_ticks(uint32_t nominal_ticks) const {
+  const bool slow = period_q8_ > nominal_q8_;
+  const uint32_t off_q8 = slow ? period_q8_ - nominal_q8_ : nominal_q8_ - period_q8_;
+  // Off by an eighth at most: 32 bits hold the product of ticks and a share of 1/1024.
+  const uint32_t off_ticks = nominal_ticks * (off_q8 / ((nominal_q8_ >> 10) + 1)) >> 10;
+  return slow ? nominal_ticks + off_ticks : nominal_ticks - off_ticks;
 }
 
 int32_t ConversionClock::from_middle_q8(uint32_t look_ticks) const {
@@ -154,9 +245,15 @@ void ConversionClock::narrow(int32_t low_q8, int32_t high_q8) {
   if (half_q8_ < kLeastHalf_q8) half_q8_ = kLeastHalf_q8;
 }
 
-// An impossible answer: the period is less well known than assumed.
+// An impossible answer. At the start of a row the delay was another; later the period is less well
+// known than assumed. The interval counts no longer, and the period is measured anew.
 void ConversionClock::surprise() {
-  half_q8_ = kLeastHalf_q8 + static_cast<int32_t>(widening_q8_);
+  since_anchor_ = kLongestRow;
+  if (row_ <= 1) {
+    delay_known_ = false;
+    return;
+  }
+  learns_ = false;
   widening_q8_ *= 2;
   const uint32_t most_q8 = nominal_q8_ >> kToleranceShift;
   if (widening_q8_ > most_q8) widening_q8_ = most_q8;
@@ -180,7 +277,7 @@ void ConversionClock::measure_period() {
       widening_q8_ = uncertainty_q8 > kLeastWidening_q8 ? uncertainty_q8 : kLeastWidening_q8;
     }
   }
-  if (since_anchor_ >= kLongestRow) {
+  if (since_anchor_ >= kLongestRow || half_q8_ < anchor_half_q8_ >> 2) {
     anchor_ = middle_;
     anchor_part_q8_ = middle_part_q8_;
     anchor_half_q8_ = half_q8_;

@@ -9,6 +9,14 @@
 // after about 8 conversions, and by 1 us later; the time of the successful poll itself could be
 // late by a whole poll distance. A missed conversion shows as an end that is a whole period off.
 //
+// Answers that contradict the interval replace it: the end lies between the last poll that came too
+// early and the first that did not, whatever was thought before.
+//
+// Conversions come in rows, each begun by writing the configuration. From that write to the start
+// of the first conversion a chip takes a time that its data sheet does not give. The clock polls
+// without pause for the first end of a row, measures the delay once the row's period is known, and
+// expects the same delay from the next row on.
+//
 // Pure arithmetic on ticks, no hardware. Called from one context.
 #ifndef OPJOULE_SENSOR_CONVERSION_CLOCK_H_
 #define OPJOULE_SENSOR_CONVERSION_CLOCK_H_
@@ -22,8 +30,11 @@ class ConversionClock {
   // A converter of this nominal period; nothing is known of the real one.
   void reset(uint32_t nominal_period_ticks);
 
-  // A conversion has been started at `start_ticks` (by writing the configuration).
+  // A row of conversions has been asked for at `start_ticks`.
   void restart(uint32_t start_ticks);
+
+  // The next end is a period or more after `start_ticks`; nothing is learned from this row's delay.
+  void begin_row(uint32_t start_ticks);
 
   // When the next poll should read the flag; a time in the past means at once.
   uint32_t aim_ticks() const { return aim_; }
@@ -45,12 +56,20 @@ class ConversionClock {
   // The flag is overdue by more than the chip's tolerance: the chip does not convert as it was set.
   bool overdue(uint32_t look_ticks) const;
 
+  // An end at `look_ticks` or before is too early for the first one of a row.
+  bool too_early(uint32_t look_ticks) const;
+  // A time that is nominally `nominal_ticks`, by the chip's own clock.
+  uint32_t by_chip_ticks(uint32_t nominal_ticks) const;
+
   uint32_t period_ticks() const { return period_q8_ >> 8; }
 
  private:
   int32_t from_middle_q8(uint32_t look_ticks) const;
   void move_middle_q8(int32_t by_q8);
-  uint8_t skip_missed(int32_t* from_middle_q8);
+  uint8_t skip_missed(int32_t* from_middle_q8, int32_t most_q8);
+  void skip_one();
+  uint8_t found(int32_t high_q8);
+  void learn_delay();
   void complete();
   void narrow(int32_t low_q8, int32_t high_q8);
   void surprise();
@@ -72,7 +91,15 @@ class ConversionClock {
   uint16_t since_anchor_;  // conversions since then
   uint32_t aim_;
   uint32_t end_;
-  bool followed_;  // an end has been seen since reset()
+  uint32_t start_;        // of the row
+  uint32_t delay_ticks_;  // of a row's first conversion
+  int32_t delay_half_q8_;
+  uint32_t last_look_;  // the last poll that found the flag not set
+  uint16_t row_;        // conversions that ended since the row began, kLongestRow or more: many
+  bool followed_ : 1;   // an end has been seen since reset()
+  bool delay_known_ : 1;
+  bool learns_ : 1;  // the delay of this row is that of any row
+  bool astray_ : 1;  // the end is later than it could be
 };
 
 }  // namespace opjoule

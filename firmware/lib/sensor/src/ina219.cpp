@@ -25,8 +25,13 @@ const RegisterMap kRegisters = {kConfiguration,   kBusVoltage,  kPower, kShuntVo
                                 kBusVoltage,      false,        0,      kBusShift,
                                 kConversionReady, kMathOverflow};
 
+// Of the codes for 12 bit (table 5) the bus voltage gets the one that the chip does not have after
+// power-on: a configuration that has fallen back can then be told in every mode.
+constexpr uint8_t kOther12Bit = 8;
+
 uint16_t config_word(const Configure& wanted, uint16_t mode) {
-  return static_cast<uint16_t>(kBusRange32V | (wanted.range << 11) | (wanted.bus_adc << 7) |
+  const uint8_t bus_adc = wanted.bus_adc == 3 ? kOther12Bit : wanted.bus_adc;
+  return static_cast<uint16_t>(kBusRange32V | (wanted.range << 11) | (bus_adc << 7) |
                                (wanted.shunt_adc << 3) | mode);
 }
 

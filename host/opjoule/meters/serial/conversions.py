@@ -292,10 +292,15 @@ class ConversionAssembler:
         flagged = bool(message.flags & Flag.MISSED_BEFORE)
         if self._last_end_ticks is None:
             return int(flagged)
-        unbroken = isinstance(message, Pairs) or (lost == 0 and not message.flags & Flag.GAP_BEFORE)
         excess = (end_ticks - self._last_end_ticks) / self._period_ticks - (lost + 1)
-        # The measured period is known to better than 1 %; over a long loss, its error grows with the loss.
-        seen = round(excess) if unbroken and excess > MISSED_SHARE - 1 + 0.01 * lost else 0
+        if isinstance(message, Pairs) or (lost == 0 and not message.flags & Flag.GAP_BEFORE):
+            # The measured period is known to better than 1 %; over a long loss, its error grows with the loss.
+            explained = MISSED_SHARE - 1 + 0.01 * lost
+        elif flagged:
+            explained = (BUS_READING_SHARE - 1) * (1 + lost // LEAST_BUS_EVERY)
+        else:
+            return 0
+        seen = round(excess) if excess > explained else 0
         return max(seen, int(flagged))
 
     def _mean_lost_a(self, shunt_sum: int, lost: int, bits: int) -> float | None:

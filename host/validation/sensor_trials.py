@@ -1,0 +1,227 @@
+"""Checks stamps, counts and energies while the sensor drops out and begins its conversions late. SIMULATED.
+
+    .venv/bin/python host/validation/sensor_trials.py --records 200
+
+Each record draws what the data sheet of the INA219 leaves open (the delay from a new mode to its first conversion, 0 to
+500 us; whether the old conversion is finished first; when a register's value is taken), the speed of both clocks, a
+load, and outages of the sensor in half of the records. Exit code 1 if a stamp is off by more than 25 us (300 us if the
+chip finishes its conversions), an unread conversion is not counted, a gap has another length than the time without
+samples, or too few intervals hold. Stamps count from the hundredth conversion on, after a start or an outage.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import math
+import random
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from opjoule.meters.chips.chip import SensorSettings
+from opjoule.meters.messages import Mode
+from rig_session import NOMINAL_HZ, PERFECT_SENSOR, Recording, record
+
+SECONDS = 4.0
+EDGES_S = [0.5, 3.5]
+"""Sync edges, the bounds of the window whose energy is compared."""
+SETTLED = 100
+"""Number of conversions after the start or an outage before stamps are checked."""
+STAMP_LIMIT_S = 25e-6
+FINISHING_LIMIT_S = 300e-6
+"""Limit for a chip that finishes its conversions: the start of a row is then known less well."""
+GAP_LIMIT_S = 300e-6
+"""A gap ends half a period beside the samples around it, and the period's place is known to a part of it."""
+HELD_LEAST = 0.93
+MODES = {
+    "pairs": SensorSettings(mode=Mode.PAIRS),
+    "shunts": SensorSettings(mode=Mode.SHUNTS),
+    "shunts, bus each 32": SensorSettings(mode=Mode.SHUNTS, bus_every=32),
+    "shunts, 9-bit bus": SensorSettings(mode=Mode.SHUNTS, bus_adc=0),
+}
+ABORTS_ONLY = ("shunts, 9-bit bus",)
+"""Modes in which the firmware cannot follow a chip that finishes its conversions (docs/reference/firmware.md)."""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What one record draws."""
+
+    mode: str
+    options: list[str]
+    outages_s: list[tuple[float, float]]
+    """start and length of each outage"""
+    rows: list[tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one record showed."""
+
+    finishes: bool
+    """whether the chip finishes a conversion before it changes its mode"""
+    stamp_error_s: float
+    unread: int
+    counted: int
+    gap_error_s: float
+    """largest difference between a stated gap and the time in which no conversion was read; 0 without outages"""
+    deviation: float
+    """measured less true energy, in stated expanded uncertainties"""
+
+    def beyond(self) -> list[str]:
+        """What exceeds a limit."""
+        found = []
+        if self.stamp_error_s > (FINISHING_LIMIT_S if self.finishes else STAMP_LIMIT_S):
+            found.append(f"stamp off by {self.stamp_error_s * 1e6:.1f} us")
+        if self.unread != self.counted:
+            found.append(f"{self.unread} unread, {self.counted} counted")
+        if self.gap_error_s > GAP_LIMIT_S:
+            found.append(f"gap off by {self.gap_error_s * 1e6:.0f} us")
+        return found
+
+
+def drawn(seed: int) -> Drawn:
+    """What the record of a seed draws."""
+    chance = random.Random(seed)
+    mode = chance.choice(list(MODES))
+    options = [
+        *("--start-delay-us", f"{chance.uniform(0, 500):.1f}"),
+        *("--mode-change", chance.choice(["aborts", "finishes"] if mode not in ABORTS_ONLY else ["aborts"])),
+        *("--latch-early-us", f"{chance.uniform(0, 5):.1f}"),
+        *("--sensor-clock-error-ppm", f"{chance.uniform(-9e4, 9e4):.0f}"),
+        *("--clock-error-ppm", f"{chance.uniform(-5e3, 5e3):.0f}"),
+        *("--seed", str(seed)),
+    ]
+    outages_s = []
+    if chance.random() < 0.5:
+        for place in range(chance.randint(1, 3)):
+            length_s = math.exp(chance.uniform(math.log(0.002), math.log(0.08)))
+            outages_s.append((0.6 + place + chance.uniform(0, 0.7), length_s))
+    for at_s, length_s in outages_s:
+        options += ["--sensor-away", f"{at_s:.6f},{length_s:.6f}"]
+    return Drawn(mode, options, outages_s, _load(chance))
+
+
+def _load(chance: random.Random) -> list[tuple[float, float]]:
+    """Steps of a drawn pace between 0.3 and 1.4 A."""
+    pace_s = math.exp(chance.uniform(math.log(2e-3), math.log(0.3)))
+    rows, at_s = [], 0.0
+    while at_s < SECONDS:
+        rows.append((at_s, chance.uniform(0.3, 1.4)))
+        at_s += chance.uniform(0.2, 1.8) * pace_s
+    return rows
+
+
+def run(one: Drawn) -> Outcome:
+    """Records what was drawn and compares it with the simulator's truth."""
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "conversions.csv"
+        rig = record(
+            Path(folder), one.rows, EDGES_S, *one.options, "--conversions", str(log),
+            end_s=SECONDS, settings=MODES[one.mode],
+        )  # fmt: skip
+        bounds_s = np.loadtxt(log, delimiter=",", skiprows=1)
+    shunt = rig.truth["sensor"]["shunt"]
+    return Outcome(
+        finishes="finishes" in one.options,
+        stamp_error_s=_stamp_error_s(rig, bounds_s),
+        unread=shunt["missed"],
+        counted=rig.summary.losses.lost_samples if not one.outages_s else shunt["missed"],
+        gap_error_s=_gap_error_s(rig, one, bounds_s),
+        deviation=_deviation(rig),
+    )
+
+
+def _profile_s(rig: Recording, meter_ns: np.ndarray) -> np.ndarray:
+    """Times in the simulator's time of stamps of the meter."""
+    rate = rig.truth["mcu"]["clock_hz"] / NOMINAL_HZ
+    edges_s = rig.edges_s + rig.truth["mcu"]["profile_start_s"]
+    return meter_ns * 1e-9 / rate + np.median(edges_s - rig.edges_ns * 1e-9 / rate)
+
+
+def _stamp_error_s(rig: Recording, bounds_s: np.ndarray) -> float:
+    """Largest distance of a settled sample's stamp from the centre of a conversion."""
+    good_s = _profile_s(rig, rig.trace.meter_ns[rig.trace.good])
+    centres_s = bounds_s.mean(axis=1)
+    place = np.clip(np.searchsorted(centres_s, good_s), 1, centres_s.size - 1)
+    error_s = np.minimum(np.abs(good_s - centres_s[place - 1]), np.abs(good_s - centres_s[place]))
+    began = [0, *(np.flatnonzero(np.diff(good_s) > 0.005) + 1).tolist()]
+    settled = np.ones(good_s.size, bool)
+    for first in began:
+        settled[first : first + SETTLED] = False
+    return float(error_s[settled].max())
+
+
+def _gap_error_s(rig: Recording, one: Drawn, bounds_s: np.ndarray) -> float:
+    """Largest difference between the stated gaps around an outage and the time that the samples leave out."""
+    good_ns, period_s = rig.trace.meter_ns[rig.trace.good], float(np.median(np.diff(bounds_s, axis=1)))
+    if one.mode == "pairs":
+        period_s = float(np.median(np.diff(bounds_s[:, 0])))
+    rate = rig.truth["mcu"]["clock_hz"] / NOMINAL_HZ
+    worst_s = 0.0
+    for at_s, length_s in one.outages_s:
+        middle_s = at_s + length_s / 2 + rig.truth["mcu"]["profile_start_s"]
+        after = int(np.searchsorted(_profile_s(rig, good_ns), middle_s))
+        true_s = float(good_ns[after] - good_ns[after - 1]) * 1e-9 / rate - period_s
+        inside = [
+            gap.duration_ns for gap in rig.trace.gaps
+            if good_ns[after - 1] < gap.start_meter_ns and gap.end_meter_ns < good_ns[after]
+        ]  # fmt: skip
+        worst_s = max(worst_s, abs(true_s - sum(inside) * 1e-9 / rate))
+    return worst_s
+
+
+def _deviation(rig: Recording) -> float:
+    """Error of the window's energy, in stated expanded uncertainties."""
+    ((result, true_j),) = rig.interval_energies(PERFECT_SENSOR)
+    rate = rig.truth["mcu"]["clock_hz"] / NOMINAL_HZ
+    return (result.energy.value / rate - true_j) / (result.energy.u / rate)
+
+
+def main() -> int:
+    """Prints a row for each record beyond a limit, and the counts; exit status 1 if a limit is exceeded."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--records", type=int, default=200)
+    parser.add_argument("--first-seed", type=int, default=0)
+    options = parser.parse_args()
+    found: dict[int, tuple[Drawn, Outcome]] = {}
+    for seed in range(options.first_seed, options.first_seed + options.records):
+        one = drawn(seed)
+        found[seed] = one, run(one)
+        if beyond := found[seed][1].beyond():
+            print(f"seed {seed}, {one.mode}, {' '.join(one.options)}: {'; '.join(beyond)}", flush=True)
+    return 0 if _summary(list(found.values())) else 1
+
+
+def _summary(found: list[tuple[Drawn, Outcome]]) -> bool:
+    """Prints the counts; True if the limits are kept."""
+    outcomes = [outcome for _, outcome in found]
+    print(f"SIMULATED, {len(found)} records of {SECONDS:g} s")
+    print(
+        "| old conversion | stamp off by at most | gap off by at most | unread | counted | intervals hold |"
+    )
+    print("|---|---|---|---|---|---|")
+    kinds = itertools.product((False, True), (False, True))
+    for finishes, outages in kinds:
+        some = [out for one, out in found if bool(one.outages_s) is outages and out.finishes is finishes]
+        if not some:
+            continue
+        name = f"{'finished' if finishes else 'given up'}, {'with' if outages else 'no'} outages"
+        holds = sum(abs(outcome.deviation) <= 1 for outcome in some)
+        print(
+            f"| {len(some)} {name} | {max(o.stamp_error_s for o in some) * 1e6:.1f} us "
+            f"| {max(o.gap_error_s for o in some) * 1e6:.0f} us | {sum(o.unread for o in some)} "
+            f"| {sum(o.counted for o in some)} | {holds} of {len(some)} |"
+        )
+    holds = sum(abs(outcome.deviation) <= 1 for outcome in outcomes) / len(outcomes)
+    print(f"intervals hold in {holds:.1%}")
+    return not any(outcome.beyond() for outcome in outcomes) and holds >= HELD_LEAST
+
+
+if __name__ == "__main__":
+    sys.exit(main())
