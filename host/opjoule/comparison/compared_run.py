@@ -25,7 +25,7 @@ from opjoule.evaluation.quantities.definition import Definition, Quantities
 from opjoule.opened.answer import Banner, open_answer
 from opjoule.opened.quantities import all_told_paths
 from opjoule.record.job_results import stand_ins_of
-from opjoule.record.run_record import RunRecord
+from opjoule.record.run_record import RunRecord, reading
 from opjoule.studies.definition import SYSTEM
 
 
@@ -109,28 +109,29 @@ def read_compared(
 
     Raises: RecordFault: unreadable, changed since it ended, or without a result.
     """
-    answer = open_answer(record)
-    if not answer.result:
-        raise RecordFault("; ".join(record.faults) or answer.problem)
-    return ComparedRun(
-        record.directory,
-        record.simulated,
-        condition or {},
-        None if condition is None else record.directory.parent,
-        rank,
-        answer.wording.subject(record.run),
-        record.status,
-        record.run.found.started_utc or "",
-        answer.trace_only,
-        kept(record.document.get("asked", {})),
-        settings_of(record.document),
-        kept(answer.result),
-        answer.quantities,
-        answer.concluded.repeats,
-        answer.concluded.too_short,
-        tuple(answer.warnings),
-        stand_ins_of(record),
-    )
+    with reading(record.directory):
+        answer = open_answer(record)
+        if not answer.result:
+            raise RecordFault("; ".join(record.faults) or answer.problem)
+        return ComparedRun(
+            record.directory,
+            record.simulated,
+            condition or {},
+            None if condition is None else record.directory.parent,
+            rank,
+            answer.wording.subject(record.run),
+            record.status,
+            record.run.found.started_utc or "",
+            answer.trace_only,
+            kept(record.document.get("asked", {})),
+            settings_of(record.document),
+            kept(answer.result),
+            answer.quantities,
+            answer.concluded.repeats,
+            answer.concluded.too_short,
+            tuple(answer.warnings),
+            stand_ins_of(record),
+        )
 
 
 SIDE: Final = "side"

@@ -102,6 +102,8 @@ def read_result(directory: Path) -> Conclusion:
     except FileNotFoundError:
         why = "no result.json: the run did not end, see status in run.json"
         raise RecordFault(f"{directory}: {why}") from None
+    if any(not isinstance(contents.get(name, {}), dict) for name in ("by_operation", "by_activity")):
+        raise RecordFault(f"{path} is corrupt: by_operation or by_activity is not an object")
     if not _is_sound(contents):
         raise RecordFault(f"{path} is corrupt: one of its numbers is not a number")
     return as_value(contents | {"numbers": contents}, Conclusion, path)
@@ -114,7 +116,8 @@ def _is_sound(entry: object) -> bool:
     if not isinstance(entry, dict):
         return isinstance(entry, str | bool) or _is_number(entry)
     if {"value", "u", "unit"} <= entry.keys():
-        return _is_number(entry["value"]) and _is_number(entry["u"]) and isinstance(entry["unit"], str)
+        numbers = all(_is_number(entry.get(name)) for name in ("value", "u", "k"))
+        return numbers and (entry["u"] or 0.0) >= 0.0 and isinstance(entry["unit"], str)
     return all(_is_sound(item) for item in entry.values())
 
 

@@ -44,7 +44,7 @@ class Replies:
 
     def __init__(self, records: RunsFolder) -> None:
         self._records = records
-        self.known = {
+        self.known: dict[str, Callable[[Mapping[str, str]], Any]] = {
             "runs": self._runs,
             **{
                 what: partial(self._of_record, reply)

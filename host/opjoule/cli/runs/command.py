@@ -172,20 +172,21 @@ def run_note(options: NoteOptions) -> int:
 
 def run_show(options: ShowOptions) -> int:
     """Prints a record's summary; 4 if one of its files was changed since the run."""
-    if options.json:
-        run = open_run(options.record)
-        if not run.result:
-            raise RecordFault(f"{options.record}: no result: {run.answer.problem}")
-        print(json.dumps(run.answer.to_json(), indent=2))
-    else:
-        print_summary(options.record)
-    record = RunRecord.open(options.record)
-    if record.simulated and (line := held_line(options.record)):
-        print(line, file=sys.stderr if options.json else sys.stdout)
-    altered = record.altered
-    if options.json:
-        print(*altered, sep="\n", end="\n" if altered else "", file=sys.stderr)
-    return altered_status([record])
+    with reading(options.record):
+        if options.json:
+            run = open_run(options.record)
+            if not run.result:
+                raise RecordFault(f"{options.record}: no result: {run.answer.problem}")
+            print(json.dumps(run.answer.to_json(), indent=2))
+        else:
+            print_summary(options.record)
+        record = RunRecord.open(options.record)
+        if record.simulated and (line := held_line(options.record)):
+            print(line, file=sys.stderr if options.json else sys.stdout)
+        altered = record.altered
+        if options.json:
+            print(*altered, sep="\n", end="\n" if altered else "", file=sys.stderr)
+        return altered_status([record])
 
 
 def run_verify(options: VerifyOptions | VerifyPlacesOptions) -> int:
@@ -246,20 +247,21 @@ def run_export(options: ExportOptions) -> int:
         raise BadInput(
             "no export format is given: give --perfetto FILE, --openmetrics FILE, --csv DIR or --hdr DIR"
         )
-    run = open_run(options.record)
-    if options.perfetto:
-        most = None if options.all else options.most or MOST
-        missing = dict.fromkeys(write_perfetto(run, options.perfetto, most))
-        _tell(f"not in it: {line}" for line in missing)
-        _tell([f"{options.perfetto}: open it in https://ui.perfetto.dev"])
-    if options.openmetrics:
-        write_whole(options.openmetrics, openmetrics(run).encode())
-        _tell([str(options.openmetrics)])
-    if options.csv:
-        _tell(write_csv(run, options.csv))
-    if options.hdr:
-        _tell(write_hdr_logs(run, options.hdr))
-    return altered_status([run.answer.record])
+    with reading(options.record):
+        run = open_run(options.record)
+        if options.perfetto:
+            most = None if options.all else options.most or MOST
+            missing = dict.fromkeys(write_perfetto(run, options.perfetto, most))
+            _tell(f"not in it: {line}" for line in missing)
+            _tell([f"{options.perfetto}: open it in https://ui.perfetto.dev"])
+        if options.openmetrics:
+            write_whole(options.openmetrics, openmetrics(run).encode())
+            _tell([str(options.openmetrics)])
+        if options.csv:
+            _tell(write_csv(run, options.csv))
+        if options.hdr:
+            _tell(write_hdr_logs(run, options.hdr))
+        return altered_status([run.answer.record])
 
 
 def run_figures(options: FiguresOptions) -> int:

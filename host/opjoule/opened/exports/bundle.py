@@ -247,7 +247,7 @@ def unpack(bundle: Path, folder: Path) -> tuple[str, str]:
 def _root(packed: zipfile.ZipFile) -> tuple[str, str]:
     """Name and description of the bundle. Raises: ValueError, LookupError, TypeError: it has none."""
     crate = json.loads(_text(packed, CRATE))
-    root = next((entry for entry in crate["@graph"] if entry.get("@id") == "./"), {})
+    root: dict[str, Any] = next((entry for entry in crate["@graph"] if entry.get("@id") == "./"), {})
     name, about = root.get("name"), root.get("description")
     if not isinstance(name, str) or not isinstance(about, str):
         raise ValueError(f"{CRATE} does not describe it")
