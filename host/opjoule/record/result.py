@@ -102,7 +102,7 @@ def read_result(directory: Path) -> Conclusion:
     except FileNotFoundError:
         why = "no result.json: the run did not end, see status in run.json"
         raise RecordFault(f"{directory}: {why}") from None
-    if any(not isinstance(contents.get(name, {}), dict) for name in ("by_operation", "by_activity")):
+    if any(not isinstance(contents.get(name) or {}, dict) for name in ("by_operation", "by_activity")):
         raise RecordFault(f"{path} is corrupt: by_operation or by_activity is not an object")
     if not _is_sound(contents):
         raise RecordFault(f"{path} is corrupt: one of its numbers is not a number")
