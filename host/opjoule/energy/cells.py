@@ -26,6 +26,8 @@ SHORT: Final = 0.05
 """Quantile of the lengths of cells that is the shortest usual one."""
 FEW: Final = 1000
 """Number of cells that are enough for it."""
+EVEN: Final = 0.98
+"""Least part of the period that the shortest usual cell of an even trace has: stamps of a meter are rounded."""
 STRETCH: Final = 4
 QUIETEST: Final = 0.05
 QUIETEST_OF_NOISE: Final = 0.117
@@ -143,7 +145,8 @@ class Cells:
         """Length that few cells fall below [ns]: the period of an even trace, less for stamps at uneven distances."""
         some = np.arange(0, self.current_a.size, max(self.current_a.size // FEW, 1))
         lengths_ns = self.bounds_ns[some + 1] - self.bounds_ns[some]
-        return min(float(np.quantile(lengths_ns, SHORT)), float(self.period_ns))
+        shortest_ns = float(np.quantile(lengths_ns, SHORT))
+        return shortest_ns if shortest_ns < EVEN * self.period_ns else float(self.period_ns)
 
     @cached_property
     def noise_a(self) -> float:
