@@ -169,7 +169,8 @@ DescriptorRange synced_descriptors() {
 }
 
 Status install_filter(const DescriptorRange& synced, int* listener) {
-  if (synced.first < kRangeSize) {  // the listener, and the program's own files, would be among them
+  if (synced.first <
+      kRangeSize) {  // the listener, and the program's own files, would be among them
     return {StatusCode::kUnsupported, "too few open files are allowed: raise 'ulimit -n'"};
   }
   std::vector<sock_filter> program = make_program(synced);
