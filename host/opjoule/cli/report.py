@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import sys
 from collections.abc import Iterator, Sequence
@@ -79,10 +80,12 @@ def _analyse(directory: Path) -> RunRecord:
 
 @contextmanager
 def _shown_anyway() -> Iterator[None]:
-    """Says in one line that a page cannot be written; the figures are printed all the same."""
+    """Says in one line that a record may not be written; its figures are printed all the same."""
     try:
         yield
     except OSError as error:
+        if error.errno not in (errno.EROFS, errno.EACCES, errno.EPERM):
+            raise
         print(f"{script_name()}: report.html is not rewritten: {of_system(error)}", file=sys.stderr)
 
 

@@ -205,7 +205,7 @@ def test_a_stream_without_calibration_ends_with_its_reason():
         ("monsoon:voltage=5.6", "outside the board's 4.75 to 5.25 V"),
         ("monsoon:model=lvpm,voltage=4.2", "channel=usb"),
         ("monsoon:limit=20", "outside the 15.625 A"),
-        ("monsoon:volts=5", "did you mean 'voltage'"),
+        ("monsoon:volts=5", "known are model=, channel=, voltage="),
         ("monsoon:voltage=five", "not a number"),
         ("monsoon:channel=aux", "unknown channel 'aux'"),
         ("monsoon:model=x", "unknown model 'x'"),

@@ -50,7 +50,7 @@ def test_without_idle_nothing_is_said_of_what_is_above_it():
     assert true_figures(COURSE, phases()[1:3], 1000).keys() == {"run_energy_j", "power_w"}
 
 
-HEAD = {"schema": {"name": "run", "version": 3}, "status": "complete", "simulated": True}
+HEAD = {"schema": {"name": "run", "version": 3}, "status": "complete", "simulated": True, "checksums": {}}
 
 
 def plain_spaces(figure):

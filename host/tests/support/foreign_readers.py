@@ -104,7 +104,7 @@ def read_nestedfolder(path):
     tables = {}
     for number in range(RECORDS):
         digest = hashlib.md5(ycsb_key(number).encode()).hexdigest()
-        file = path / "records" / digest[:2] / digest[2:4] / digest[4:6] / digest
+        file = path / "records" / digest[:2] / digest[2:4] / digest
         tables[ycsb_key(number)] = decode(file.read_bytes())
     assert sum(1 for file in (path / "records").rglob("*") if file.is_file()) == RECORDS
     return tables

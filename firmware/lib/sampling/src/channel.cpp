@@ -159,13 +159,7 @@ bool Channel::advance_rarely(const BusResult& result) {
     case Step::poll_bus:
       return after_bus_poll(result);
     case Step::return_to_sample_mode:
-      if (passes_) {
-        clock_.begin_row(result.end_ticks - plan_->sample_ticks);
-      } else {
-        clock_.restart(result.end_ticks);
-      }
-      plan_read(Step::read_bus, plan_->map->bus);
-      return true;
+      return after_return(result);
     case Step::write_ahead:
       bus_written_ticks_ = result.end_ticks;
       plan_bus_poll(clock_.end_ticks() + clock_.by_chip_ticks(plan_->bus_ticks));
@@ -174,18 +168,7 @@ bool Channel::advance_rarely(const BusResult& result) {
       plan_bus_poll(result.end_ticks);
       return false;
     case Step::read_bus:
-      if (!passes_ && ahead_) {
-        ahead_ = false;
-        // What was found out late took longer than the next bus reading will.
-        if (found_out_) {
-          clock_.begin_row(clock_.end_ticks());
-        } else {
-          clock_.restart(clock_.end_ticks());
-        }
-        found_out_ = false;
-      }
-      plan_poll();
-      return false;
+      return after_bus_reading();
     case Step::check_configuration:
       if (overdue_ || result.value16() != plan_->sample_mode) {
         overdue_ = false;
@@ -199,6 +182,34 @@ bool Channel::advance_rarely(const BusResult& result) {
       plan_poll();
       return false;
   }
+  return false;
+}
+
+// The mode of the samples is written again; the bus voltage is read next.
+bool Channel::after_return(const BusResult& result) {
+  if (passes_) {
+    clock_.begin_row(result.end_ticks - plan_->sample_ticks);
+  } else {
+    clock_.restart(result.end_ticks);
+  }
+  plan_read(Step::read_bus, plan_->map->bus);
+  return true;
+}
+
+// A bus voltage has been read. If the mode of the samples was written ahead of its end, their row
+// begins now.
+bool Channel::after_bus_reading() {
+  if (!passes_ && ahead_) {
+    ahead_ = false;
+    // What was found out late took longer than the next bus reading will.
+    if (found_out_) {
+      clock_.begin_row(clock_.end_ticks());
+    } else {
+      clock_.restart(clock_.end_ticks());
+    }
+    found_out_ = false;
+  }
+  plan_poll();
   return false;
 }
 

@@ -79,6 +79,8 @@ class Channel {
   bool pass(Step step);
   void plan_bus_read();
   bool after_bus_poll(const BusResult& result);
+  bool after_return(const BusResult& result);
+  bool after_bus_reading();
   bool is_ready(const BusResult& result) const;
   bool is_late(const BusResult& result) const;
   void digest_bus(const BusResult& result, SampleQueue& queue);

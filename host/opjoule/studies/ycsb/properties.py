@@ -23,6 +23,7 @@ NOT_YCSBS = frozenset(
         "valuecharacters",
         "valuecompressratio",
         "valuetext",
+        "putback",
         MIX_BLOCK,
         INSERT_ROOM,
     )

@@ -142,7 +142,7 @@ def _from_first_ns(path: Path, time_s: Float64Array) -> Int64Array:
     span_s = float(time_s[-1] - time_s[0])
     remedy = "check the unit, and state it with --columns time=NAME:UNIT"
     if not span_s < SPAN_MAX_S:
-        raise BadInput(f"{path}: it spans {span_s:.3g} s, more than {SPAN_MAX_S:.0e} s: {remedy}")
+        raise BadInput(f"{path}: it spans {span_s:.12g} s; the limit is {SPAN_MAX_S:.12g} s: {remedy}")
     rows = span_s / float(np.median(np.diff(time_s)))
     if not rows < ROWS_MAX:
         raise BadInput(
