@@ -95,7 +95,7 @@ def test_a_voltage_that_follows_the_load_is_followed_between_bus_readings(tmp_pa
 
 
 def test_bursts_of_40_ms_on_0_3_ohm_are_within_0_1_percent_and_the_time_that_is_seen_is_stated(tmp_path):
-    """Held voltages were 3 % wrong here. 128 conversions, then a bus reading with its switching: 98.6 % is seen."""
+    """Held voltages were 3 % wrong here. 128 conversions, then a bus reading with its switching: 98.45 % is seen."""
     rows = [row for n in range(58) for row in ((n * 0.1, 1.2), (n * 0.1 + 0.04, 0.3))]
     rig = record(tmp_path, rows, [0.5, 5.5], source_ohm=0.3, end_s=6.0)
     ((interval, true_j),) = rig.interval_energies(replace(PERFECT_SENSOR, seen_fraction=1.0))
@@ -103,7 +103,7 @@ def test_bursts_of_40_ms_on_0_3_ohm_are_within_0_1_percent_and_the_time_that_is_
     assert interval.energy.value == pytest.approx(true_j, rel=1e-3)
     assert interval.energy.covers(true_j)
     assert interval.energy.relative_u < 2e-3
-    assert interval.seen_share == pytest.approx(0.986, abs=1e-3)
+    assert interval.seen_share == pytest.approx(0.9845, abs=1e-3)
 
 
 def test_gain_and_offset_show_in_the_energy_as_large_as_they_are(tmp_path):

@@ -43,21 +43,21 @@ ABSENT_FUNCTIONS = {
 }
 
 
-_open, _fsync, _read_only = os.open, os.fsync, set()
+_open, _fsync = os.open, os.fsync
 
 
 def open_file(path, flags, *more, **named):
     """As os.open, but a folder cannot be opened."""
     if os.path.isdir(path):  # noqa: PTH112
         raise PermissionError(errno.EACCES, "Permission denied", path)
-    descriptor = _open(path, flags, *more, **named)
-    (_read_only.discard if flags & (os.O_WRONLY | os.O_RDWR) else _read_only.add)(descriptor)
-    return descriptor
+    return _open(path, flags, *more, **named)
 
 
 def synced(descriptor):
     """As os.fsync, but the file must have been opened for writing."""
-    if descriptor in _read_only:
+    with open(f"/proc/self/fdinfo/{descriptor}", encoding="ascii") as facts:  # noqa: PTH123
+        flags = next(int(line.split()[1], 8) for line in facts if line.startswith("flags:"))
+    if not flags & (os.O_WRONLY | os.O_RDWR):
         raise OSError(errno.EBADF, "Bad file descriptor")
     _fsync(descriptor)
 
