@@ -82,7 +82,7 @@ class PartCourse:
     @classmethod
     def read(cls, path: Path) -> Self:
         """Reads the simulator's file in a record: board_ns, then one column per part."""
-        with path.open() as file:
+        with path.open(encoding="utf-8") as file:
             header, *rows = list(csv.reader(file))
         cells = np.array(rows, np.float64)
         times = np.array([int(row[0]) for row in rows], np.int64)

@@ -118,7 +118,7 @@ def true_values(record: Path) -> dict[str, float]:
     """True values of figures of a simulated record, by their keys in result.json; empty if they are not known."""
     if not (record / COURSE).exists() or not (record / "result.json").exists():
         return {}
-    run, result = RunRecord.open(record).run, json.loads((record / "result.json").read_text())
+    run, result = RunRecord.open(record).run, json.loads((record / "result.json").read_text(encoding="utf-8"))
     if run.status == "partial":  # the simulator ended before the run and lacks the true values of the rest
         return {}
     operations = (result.get("operations") or {}).get("value") or 0.0
@@ -134,7 +134,7 @@ def known_figures(record: Path) -> list[KnownFigure]:
     true = true_values(record)
     if not true:
         return []
-    run, result = RunRecord.open(record).run, json.loads((record / "result.json").read_text())
+    run, result = RunRecord.open(record).run, json.loads((record / "result.json").read_text(encoding="utf-8"))
     whole = [
         _beside(about, true[key], result[key])
         for key, about in SHOWN.items()
