@@ -117,7 +117,7 @@ def tell(system, asked, study, results):
         words = f"{figures['mean_s']:.6f} s ({figures['least_s']:.6f} to {figures['greatest_s']:.6f} s)"
         if calls > 1:
             words += f", {1e6 * figures['mean_s'] / calls:.2f} us a call"
-        if "harness_s" in figures:
+        if calls and "harness_s" in figures:
             words += f", including {1e6 * figures['harness_s'] / calls:.2f} us harness"
         print(f"{name}: {words}{f'; answer {answer}' if answer else ''}", flush=True)
 

@@ -229,6 +229,12 @@ def test_a_disk_too_small_is_one_line_before_anything_is_loaded(system, tmp_path
     assert list(tmp_path.iterdir()) == []
 
 
+def test_ten_rows_are_enough_although_a_phase_then_changes_none(tmp_path):
+    ended = job("sqlite", "--storage", str(tmp_path), "--rows", "10")
+    assert ended.returncode == 0, ended.stderr
+    assert "DELETE_ROWS: " in ended.stdout and "FULL_PROFILE: " in ended.stdout
+
+
 @pytest.mark.parametrize(
     ("system", "module", "says"),
     [
