@@ -191,6 +191,7 @@ ACTIONS: Final = (
         ListOptions,
         "Prints one line per record: date, subject, board and medium, status, and headline with interval (95 %). "
         "Simulated records are marked SIMULATED; tags and note follow on the next line.",
+        module="listing",
     ),
     _action(
         "note",
