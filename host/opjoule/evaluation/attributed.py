@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Final
@@ -27,6 +27,7 @@ from opjoule.operations import schemas
 from opjoule.operations.operation_table import OperationTable
 from opjoule.record.phases import Cycle, Phase
 from opjoule.record.result import WAITED
+from opjoule.record.run import LoaderSummary
 from opjoule.units import Missing
 
 SHORTEST_S: Final = 0.2
@@ -145,6 +146,20 @@ def waiting_warnings(repeats: Sequence[Repeat], slower: str) -> list[str]:
     return [
         f"{WAITED} about {100 * waited:.0f} % of the run: the engine blocked them or slowed them down. The "
         f"energy of the run contains the idle power of that time, and may depend on the medium{advice}"
+    ]
+
+
+def opening_warnings(loader: Mapping[str, LoaderSummary], repeats: Iterable[int]) -> list[str]:
+    """One line if what opening the database began went on in a run; `loader`: phase -> the loader's summary."""
+    summaries = {number: loader.get(f"run-{number}") for number in repeats}
+    unsettled = [
+        str(number) for number, summary in summaries.items() if summary and not summary.opening_settled
+    ]
+    if not unsettled:
+        return []
+    return [
+        f"the work that opening the database began went on during the run of repeat {', '.join(unsettled)}, and its "
+        "energy per operation includes it: a longer limit (-p settle.limit_s) lets it end before the run"
     ]
 
 

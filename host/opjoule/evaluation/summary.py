@@ -25,6 +25,7 @@ from opjoule.evaluation.attributed import (
     attributed,
     background_warnings,
     course_table,
+    opening_warnings,
     waiting_warnings,
 )
 from opjoule.evaluation.faults import TraceFault, short_run_warnings, trace_faults
@@ -134,25 +135,11 @@ def _warnings(
         *stability_warnings(wording.quantities.headline, repeats, figures),
         *until_warnings(run.until_u),
         *waiting_warnings(repeats, wording.slower(rate_per_s)),
-        *_opening_warnings(run, repeats),
+        *opening_warnings(run.loader, [repeat.number for repeat in repeats]),
         *background_warnings(runs, repeats, parts.events),
         *_notes(wording, record, aligned, phases),
     ]
     return list(dict.fromkeys(lines))
-
-
-def _opening_warnings(run: Run, repeats: Sequence[Repeat]) -> list[str]:
-    """One line if what opening the database began went on in a run."""
-    summaries = {repeat.number: run.loader.get(f"run-{repeat.number}") for repeat in repeats}
-    unsettled = [
-        str(number) for number, summary in summaries.items() if summary and not summary.opening_settled
-    ]
-    if not unsettled:
-        return []
-    return [
-        f"the work that opening the database began went on during the run of repeat {', '.join(unsettled)}, and its "
-        "energy per operation includes it: a longer limit (-p settle.limit_s) lets it end before the run"
-    ]
 
 
 def _computer_load(record: RunRecord) -> ComputerLoad | None:

@@ -15,7 +15,7 @@ from opjoule.attribution.shares import Attribution, Share
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.cells import Cells
 from opjoule.evaluation import wording as results
-from opjoule.evaluation.attributed import background_warnings, waiting_warnings
+from opjoule.evaluation.attributed import background_warnings, opening_warnings, waiting_warnings
 from opjoule.evaluation.faults import withhold
 from opjoule.evaluation.quantities.attribution import unseparated
 from opjoule.evaluation.quantities.common import COMMON, above_idle, counter
@@ -30,6 +30,7 @@ from opjoule.meters.chips.ina219 import ina219_breakout
 from opjoule.operations.operation_table import OperationTable
 from opjoule.record.groups import ABOVE_IDLE, ENERGY, PER_OPERATION
 from opjoule.record.phases import Cycle
+from opjoule.record.run import LoaderSummary
 from opjoule.report.html import write_report
 from opjoule.report.terminal import print_summary
 from opjoule.trace.power_trace import PowerTrace
@@ -289,6 +290,13 @@ def test_a_result_says_so_if_operations_waited(waited, slower, words):
     said = waiting_warnings(repeats, slower)
     assert len(said) == bool(words)
     assert all(word in said[0] for word in words) and not any("()" in line for line in said)
+
+
+def test_a_run_during_which_opening_was_not_over_is_named_with_the_remedy():
+    loader = {"run-1": LoaderSummary(), "run-2": LoaderSummary(opening_settled=False)}
+    [line] = opening_warnings(loader, [1, 2, 3])
+    assert "run of repeat 2," in line and "settle.limit_s" in line
+    assert opening_warnings(loader, [1, 3]) == []
 
 
 def test_work_that_began_before_the_run_and_goes_on_in_it_counts_and_is_a_notice_if_the_run_only_reads():
