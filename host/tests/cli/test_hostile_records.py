@@ -157,7 +157,7 @@ def test_further_records_made_to_do_harm_are_one_line_or_their_sound_part(tmp_pa
 
 @pytest.mark.slow
 def test_sound_records_are_taken_through_every_command(tmp_path):
-    """What is refused above is refused for what was done to it. The example is older than plans and short."""
+    """What is refused above is refused for what was done to it. The record is older than plans, and short."""
     runs = comparable(tmp_path)
     for name, words in COMMANDS.items():
         status, shown = said([word.format(runs) for word in words])

@@ -17,9 +17,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from opjoule.record.checksums import checksums
 from opjoule.record.run_record import with_digest
-from opjoule.scripts import RUNS
 
-EXAMPLE = RUNS / "example"
+EXAMPLE = Path(__file__).with_name("earlier_record")
 SECRET = "a line of a file outside of the record"
 LONG = 300_000
 """Letters of a long name."""
@@ -28,7 +27,7 @@ Harm = Callable[[Path], None]
 
 
 def sound(directory: Path) -> Path:
-    """A copy of the example."""
+    """A copy of a small record of an earlier version."""
     shutil.copytree(EXAMPLE, directory)
     return directory
 
