@@ -27,7 +27,7 @@ class Winner:
     """Axis -> value."""
 
     def is_of(self, measure: str, phase: str, cell: Mapping[str, str]) -> bool:
-        """Whether it is the winner of this cell, which may have further axes."""
+        """Whether the paper names this winner for a cell of ours; the cell may have axes that the paper lacks."""
         same = (self.measure, self.phase) == (measure, phase)
         return same and all(cell.get(axis) == value for axis, value in self.cell.items())
 

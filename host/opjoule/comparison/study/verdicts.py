@@ -70,7 +70,7 @@ class PaperVerdict:
     sides: Logs | None = None
     """Logarithms of the measure in both cells; None if one was not measured."""
     joules: Logs | None = None
-    """The same of the energy per operation; None if unknown."""
+    """Logarithms of the energy per operation in both cells; None if one is unknown."""
     cannot: str = ""
     """Reason why it is not judged; empty if it is."""
     judged: int = 1
