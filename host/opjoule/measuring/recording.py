@@ -146,7 +146,7 @@ class Recording:
                 meter_ns = int(self.host_to_meter().to_target(now_ns))
                 break
             self._check(limit_s)
-        self.trace_past(meter_ns)
+        self._wait_past(meter_ns + BEHIND_NS, limit_s)
 
     def host_to_meter(self) -> ClockMap:
         """Map from the host's clock to the meter's so far. Raises: AlignmentError: there are too few exchanges."""
@@ -159,11 +159,14 @@ class Recording:
         """
         limit_s = time.monotonic() + LATE_LIMIT_S
         enough_ns = meter_ns + BEHIND_NS
-        while True:
-            if (latest := self.capture.latest) and latest.meter_ns > enough_ns:
-                trace = read_trace(self.folder)
-                if len(trace) and int(trace.meter_ns[-1]) > enough_ns:
-                    return trace
+        self._wait_past(enough_ns, limit_s)
+        while not len(trace := read_trace(self.folder)) or int(trace.meter_ns[-1]) <= enough_ns:
+            self._check(limit_s)  # the newest samples reach the file within a second
+        return trace
+
+    def _wait_past(self, meter_ns: int, limit_s: float) -> None:
+        """Waits for a sample later than this time of the meter's clock. Raises: MeterFault: none comes."""
+        while not (latest := self.capture.latest) or latest.meter_ns <= meter_ns:
             self._check(limit_s)
 
     def _check(self, limit_s: float = math.inf) -> None:
