@@ -166,9 +166,7 @@ def _packages_step(needs: Needs) -> Step:
         return failed
 
     wanted = names(*needs.sections, *optional)
-    return Step(
-        "packages", "system packages", (), install, lane="packages", done=lambda: are_installed(wanted)
-    )
+    return Step("packages", "system packages", (), install, lane="packages", done=lambda: are_installed(wanted))
 
 
 def _study_packages_step(wanted: tuple[str, ...]) -> Step:

@@ -103,9 +103,7 @@ def block_lines(text: str) -> Iterator[str]:
 def read_rules(path: Path = TABLE) -> tuple[list[Rule], list[Documented], list[str]]:
     """(rules, benchmarks that are in no page's block, commands that prepare the scratch folder)."""
     table: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
-    rules = [
-        Rule(**{**entry, "replace": tuple(map(tuple, entry.get("replace", ())))}) for entry in table["rule"]
-    ]
+    rules = [Rule(**{**entry, "replace": tuple(map(tuple, entry.get("replace", ())))}) for entry in table["rule"]]
     benchmarks = [Documented(path.name, line) for line in table["benchmarks"]["commands"]]
     return rules, benchmarks, table["prepare"]["commands"]
 
@@ -164,9 +162,7 @@ def _awaited(process: subprocess.Popen[bytes], rule: Rule, said: Path) -> int | 
         with contextlib.suppress(subprocess.TimeoutExpired):
             return process.wait(0.2)
         if rule.until and not answered and rule.until in said.read_text(errors="replace"):
-            os.killpg(
-                process.pid, signal.SIGTERM
-            )  # SIGINT is ignored where a shell began this in the background
+            os.killpg(process.pid, signal.SIGTERM)  # SIGINT is ignored where a shell began this in the background
             answered = True
     os.killpg(process.pid, signal.SIGKILL)
     return None
@@ -204,13 +200,9 @@ def run_all(chosen: Sequence[tuple[Documented, Rule]], prepare: Sequence[str]) -
 
 def main() -> int:
     """Exit status: 0 if every command that can run here ended well and every rule matches a command."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--list", action="store_true", help="list the commands that would be run and skipped")
-    parser.add_argument(
-        "--all", action="store_true", help="also benchmarks and validations, which take minutes more"
-    )
+    parser.add_argument("--all", action="store_true", help="also benchmarks and validations, which take minutes more")
     parser.add_argument("word", nargs="*", help="only commands that contain all of these words")
     options = parser.parse_args()
     rules, benchmarks, prepare = read_rules()
@@ -230,9 +222,7 @@ def main() -> int:
     if options.list:
         return bool(unused)
     possible = [(command, rule) for command, rule in chosen if not rule.skip]
-    running = [
-        (command, rule) for command, rule in possible if options.all or options.word or not rule.thorough
-    ]
+    running = [(command, rule) for command, rule in possible if options.all or options.word or not rule.thorough]
     failed = run_all(running, prepare)
     print(
         f"{len(running)} commands ran, {failed} failed; {len(chosen) - len(possible)} cannot run here; "

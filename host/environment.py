@@ -85,9 +85,7 @@ def _state() -> dict[str, object]:
 def _version() -> str:
     """The version of Python in .venv, for example 3.11; empty if it does not run."""
     try:
-        ran = subprocess.run(
-            [VENV_PYTHON, "-I", "-c", _ASK_VERSION], capture_output=True, text=True, check=False
-        )
+        ran = subprocess.run([VENV_PYTHON, "-I", "-c", _ASK_VERSION], capture_output=True, text=True, check=False)
     except OSError:
         return ""
     return ran.stdout.strip()

@@ -147,9 +147,7 @@ class FreshRun:
         with log.open("wb") as sink:
             status = waited_for(command, sink.fileno(), f"{self.row.name}: {step.name}", log)
         took_s = time.monotonic() - started_s
-        say(
-            f"{self.row.name}: {step.name} {'done' if status == 0 else f'exits with {status}'} after {took_s:.0f} s"
-        )
+        say(f"{self.row.name}: {step.name} {'done' if status == 0 else f'exits with {status}'} after {took_s:.0f} s")
         if status and not step.may_fail:
             say("".join(f"    {line}\n" for line in last_lines(log, LAST_LINES)).rstrip("\n"))
         return status
@@ -169,9 +167,7 @@ def noted(result: HostResult, step: Step, status: int, output: str) -> HostResul
 def waited_for(command: Sequence[str], sink: int, title: str, log: Path) -> int:
     """Exit status of a command; says every minute how long it has run and what its last line is."""
     started_s = time.monotonic()
-    running = subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=sink, stderr=sink, start_new_session=True
-    )
+    running = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sink, stderr=sink, start_new_session=True)
     try:
         while True:
             try:
@@ -208,9 +204,7 @@ def run_row(row: Row, commit: str, network: NetworkSettings, mirror: str, until:
         shutil.rmtree(running.tree, ignore_errors=True)
         raise
     if result.failed:
-        say(
-            f"{row.name}: FAILED in {result.failed}; look around with: sudo host/fresh_roots.py --enter {row.name}"
-        )
+        say(f"{row.name}: FAILED in {result.failed}; look around with: sudo host/fresh_roots.py --enter {row.name}")
     else:
         shutil.rmtree(running.tree)
         say(f"{row.name}: {f'passed up to {until}' if until else 'passed'} in {result.seconds} s")
@@ -314,9 +308,7 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
         metavar="STEP",
         help="end after this step (the name of its log), and store no result",
     )
-    parser.add_argument(
-        "--mirror", default=MIRROR, metavar="URL", help="Debian's archive (default: %(default)s)"
-    )
+    parser.add_argument("--mirror", default=MIRROR, metavar="URL", help="Debian's archive (default: %(default)s)")
     return parser.parse_args(arguments)
 
 
@@ -326,9 +318,7 @@ def run(options: argparse.Namespace) -> int:
         results = read_results()
         for row in ROWS:
             result = results.get(row.name)
-            outcome = (
-                "not run" if result is None else f"failed: {result.failed}" if result.failed else "passed"
-            )
+            outcome = "not run" if result is None else f"failed: {result.failed}" if result.failed else "passed"
             print(f"{row.name:<30} {row.about:<50} {outcome}")
         return 0
     if options.table:
@@ -343,13 +333,7 @@ def run(options: argparse.Namespace) -> int:
         raise SetupError(f"this computer does not run amd64 programs; leave out {', '.join(unable)}")
     with alone():
         failed = run_rows(chosen, options.mirror, options.until)
-    say(
-        f"failed: {', '.join(failed)}"
-        if failed
-        else "none failed"
-        if options.until
-        else "every computer passed"
-    )
+    say(f"failed: {', '.join(failed)}" if failed else "none failed" if options.until else "every computer passed")
     print(f"{len(chosen) - len(failed)} passed, {len(failed)} failed")
     return 1 if failed else 0
 

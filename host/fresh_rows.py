@@ -53,13 +53,9 @@ class Row:
 
 def readme_at(commit: str) -> list[str]:
     """The commands of README.md's first code block at a commit. Raises: ValueError: the commit is not in this clone."""
-    shown = subprocess.run(
-        [*GIT, "show", f"{commit}:README.md"], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    shown = subprocess.run([*GIT, "show", f"{commit}:README.md"], cwd=ROOT, capture_output=True, text=True, check=False)
     if shown.returncode:
-        raise ValueError(
-            f"commit {commit} is not in this clone, and its README.md is needed: git fetch --unshallow"
-        )
+        raise ValueError(f"commit {commit} is not in this clone, and its README.md is needed: git fetch --unshallow")
     return first_commands(shown.stdout)
 
 

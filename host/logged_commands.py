@@ -27,9 +27,7 @@ _LASTING = (
     (r"Read-only file system", "a file system is read-only: make it writable, or clone to another place"),
 )  # fmt: skip
 """What programs say -> what is the matter with the computer, and what to do."""
-_NO_MEMORY = (
-    r"Killed signal terminated|virtual memory exhausted|Cannot allocate memory|out of memory allocating"
-)
+_NO_MEMORY = r"Killed signal terminated|virtual memory exhausted|Cannot allocate memory|out of memory allocating"
 """What compilers say if memory does not suffice; a smaller file may still be compiled."""
 
 
@@ -65,9 +63,7 @@ def logged(command: list[str], log: Path) -> None:
         try:
             running = subprocess.Popen(command, stdout=sink, stderr=subprocess.STDOUT, cwd=ROOT)
         except FileNotFoundError:
-            raise SetupError(
-                f"{command[0]} is not installed (host/packages.txt lists what is needed)"
-            ) from None
+            raise SetupError(f"{command[0]} is not installed (host/packages.txt lists what is needed)") from None
         _RUNNING.add(running)
         if _ENDED.is_set():  # end_running() has come between the question above and this
             running.terminate()
@@ -84,9 +80,7 @@ def logged(command: list[str], log: Path) -> None:
     if status != 0:
         _raise_reason(log, begin)
         tail = "\n".join("    " + line for line in log.read_text(errors="replace").splitlines()[-15:])
-        raise SetupError(
-            f"This command failed (its whole output is in {log}):\n  {' '.join(command)}\n{tail}"
-        )
+        raise SetupError(f"This command failed (its whole output is in {log}):\n  {' '.join(command)}\n{tail}")
 
 
 def _raise_reason(log: Path, begin: int) -> None:

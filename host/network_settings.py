@@ -95,9 +95,7 @@ def apt_lines(dump: str) -> tuple[str, ...]:
 def _apt_configuration() -> str:
     if not shutil.which("apt-config"):
         return ""
-    return subprocess.run(
-        ["apt-config", "dump", "Acquire"], capture_output=True, text=True, check=False
-    ).stdout
+    return subprocess.run(["apt-config", "dump", "Acquire"], capture_output=True, text=True, check=False).stdout
 
 
 def _users_home(environment: Mapping[str, str]) -> Path:

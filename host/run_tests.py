@@ -154,17 +154,11 @@ def parts(everything: bool = False) -> list[Part]:
                 (sys.executable, "firmware/platformio/sizes.py"),
             ),
         ),
-        Part(
-            "documents", "documented commands", ((sys.executable, "host/documented_commands.py", *documents),)
-        ),
+        Part("documents", "documented commands", ((sys.executable, "host/documented_commands.py", *documents),)),
         Part(
             "host",
             "the host package, end to end through the simulated rig",
-            (
-                host_tests(
-                    "-n", "4", "--dist", "loadfile", "--no-loadscope-reorder", "--durations=30", *tests
-                ),
-            ),
+            (host_tests("-n", "4", "--dist", "loadfile", "--no-loadscope-reorder", "--durations=30", *tests),),
             alone=True,
             again=host_tests(
                 *("-n", "0", "--last-failed", "--last-failed-no-failures", "none", "-x", "--again", *tests),
@@ -350,9 +344,7 @@ def main() -> int:
     if options.quick and (options.part or options.all):
         parser.error("--quick has its own parts: leave out " + " ".join(options.part or ["--all"]))
     if unknown := set(options.part) - {part.name for part in known}:
-        parser.error(
-            f"unknown part {', '.join(sorted(unknown))}; the parts are {', '.join(p.name for p in known)}"
-        )
+        parser.error(f"unknown part {', '.join(sorted(unknown))}; the parts are {', '.join(p.name for p in known)}")
     chosen = [part for part in parts(options.all) if is_chosen(part, options.part, options.all)]
     try:
         if options.quick or not all(part.on_demand for part in chosen):

@@ -72,9 +72,7 @@ def without_packages(os_release: Path = OS_RELEASE) -> str:
 def unusable(folder: Path) -> str:
     """Why programs cannot be built and started in a folder, in one line; empty if they can."""
     if not os.access(str(folder), os.W_OK):
-        return (
-            f"{folder} cannot be written by this user: set-up builds there; clone into a folder of your own"
-        )
+        return f"{folder} cannot be written by this user: set-up builds there; clone into a folder of your own"
     if os.statvfs(str(folder)).f_flag & os.ST_NOEXEC:
         return f"{folder} is mounted noexec: what is built there cannot be started; move the clone to another disk"
     return ""

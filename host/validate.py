@@ -55,9 +55,7 @@ class ValidateOptions(Options):
 
     trials: int | None = option(positive, "N", "experiments of each scenario")
     seed: int = option(int, "SEED", "seed of the first experiment (default: 1)", 1)
-    only: tuple[str, ...] = repeated(
-        str, "SCENARIO", "one scenario of those listed below; may be given again"
-    )
+    only: tuple[str, ...] = repeated(str, "SCENARIO", "one scenario of those listed below; may be given again")
     jobs: int = option(positive, "N", "processes (default: all processors)", os.cpu_count() or 1)
     plot: Path | None = option(directory, "FILE", "SVG file for a plot of errors over their intervals")
 
@@ -88,9 +86,7 @@ def _validate(options: ValidateOptions) -> int:
         if scenario not in SCENARIOS:
             raise BadInput(f"unknown scenario '{scenario}'; known are: {'; '.join(SCENARIOS)}")
     if options.plot and not options.plot.absolute().parent.is_dir():
-        raise BadInput(
-            f"--plot {options.plot}: there is no folder {options.plot.absolute().parent}: create it first"
-        )
+        raise BadInput(f"--plot {options.plot}: there is no folder {options.plot.absolute().parent}: create it first")
     views: dict[str, list[list[float]]] = {}
     rows: list[str] = []
     for number, scenario in enumerate(SCENARIOS):
@@ -98,9 +94,7 @@ def _validate(options: ValidateOptions) -> int:
             continue
         count = options.trials or (OTHER_TRIALS if number else FIRST_TRIALS)
         with ProcessPoolExecutor(options.jobs) as pool:
-            made = list(
-                pool.map(partial(trial, scenario), range(options.seed, options.seed + count), chunksize=4)
-            )
+            made = list(pool.map(partial(trial, scenario), range(options.seed, options.seed + count), chunksize=4))
         held = [figure for some in made for figure in some]
         print(f"\n{scenario}: {count} experiments, SIMULATED\n")
         _print_table(lines(held))

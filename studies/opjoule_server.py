@@ -53,9 +53,7 @@ class Server:
     def start(self):
         """Starts the server and waits until it is ready. Raises: ServerFault: it ended, or does not become ready."""
         with open(self._log, "ab") as log:
-            self._process = subprocess.Popen(
-                self._start, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/"
-            )
+            self._process = subprocess.Popen(self._start, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/")
         limit_s = time.monotonic() + START_LIMIT_S
         while not self._takes_work():
             ended = self._process.poll() is not None

@@ -40,9 +40,7 @@ def main() -> int:
         flash = sum(found.get(name, 0) for name in FLASH)
         ram = sum(found.get(name, 0) for name in RAM)
         flash_most, ram_most = limits["maximum_size"], limits["maximum_ram_size"]
-        print(
-            f"size {environment}: flash {flash} of {flash_most} bytes, static RAM {ram} of {ram_most} bytes"
-        )
+        print(f"size {environment}: flash {flash} of {flash_most} bytes, static RAM {ram} of {ram_most} bytes")
     return 0
 
 

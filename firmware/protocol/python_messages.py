@@ -27,9 +27,7 @@ def _enum(enum: Definition) -> list[str]:
 
 
 def _format(fields: list[Field]) -> str:
-    return "".join(
-        (str(field.count) if field.count > 1 else "") + STRUCT_CODES[field.wire] for field in fields
-    )
+    return "".join((str(field.count) if field.count > 1 else "") + STRUCT_CODES[field.wire] for field in fields)
 
 
 def _members(fields: list[Field]) -> list[str]:

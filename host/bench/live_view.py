@@ -101,9 +101,7 @@ def watched(recorder: subprocess.Popen[str], seconds: float) -> None:
                 break
             length_s = time.monotonic() - begun_s
             shown_s = of_browser_s(browser.process_id) - browser_s
-        print(
-            f"the page shows {browser.run('viewer.runs[0].samples')} samples, complaints: {browser.complaints}"
-        )
+        print(f"the page shows {browser.run('viewer.runs[0].samples')} samples, complaints: {browser.complaints}")
     for name, of_it_s in [*used_s.items(), ("all", sum(used_s.values())), ("browser", shown_s)]:
         print(f"{name:<20} {of_it_s:6.2f} s in {length_s:.1f} s: {of_it_s / length_s:.1%} of one core")
 
@@ -113,16 +111,12 @@ def main(seconds: float) -> None:
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "record"
         command = [sys.executable, __file__, str(seconds), str(place)]
-        with subprocess.Popen(
-            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-        ) as recorder:
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as recorder:
             watched(recorder, seconds)
             recorder.wait()
         opened = RunRecord.open(place)
         captured = opened.document["capture"]
-        print(
-            f"record {opened.status}: {captured['samples']} samples, {captured['gaps']} gaps, {captured['losses']}"
-        )
+        print(f"record {opened.status}: {captured['samples']} samples, {captured['gaps']} gaps, {captured['losses']}")
 
 
 if __name__ == "__main__":

@@ -158,9 +158,7 @@ def latencies(binary: str, folder: Path, commands: dict[str, list[str]]) -> None
                     median = statistics.median(times_us)
                     high = statistics.quantiles(times_us, n=10)[-1]
                     off = f"({median / model_us - 1:+.1%}), p90 {high:7.0f} us"
-                    print(
-                        f"{name:5} {language:6} {what}: model {model_us:7.0f} us, median {median:7.0f} us {off}"
-                    )
+                    print(f"{name:5} {language:6} {what}: model {model_us:7.0f} us, median {median:7.0f} us {off}")
 
 
 def streams(binary: str, folder: Path, command: list[str]) -> None:
@@ -188,17 +186,13 @@ def costs(binary: str, folder: Path, command: list[str]) -> None:
     with medium(binary, folder, 1e9, 0.0, 10**10) as on_medium:
         for what, count in (("trapped", 3000), ("pread", 20000), ("pwrite", 20000)):
             words = [*command, what, str(folder / "data"), str(count)]
-            alone, slowed = (
-                statistics.median(seconds([*before, *words])) * 1e6 for before in ([], on_medium)
-            )
+            alone, slowed = (statistics.median(seconds([*before, *words])) * 1e6 for before in ([], on_medium))
             print(f"{what:8} alone {alone:6.2f} us, on the medium {slowed:6.2f} us")
 
 
 def main() -> int:
     """Prints every comparison, a line for each figure."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("binary", type=os.path.abspath, help="path of medium-sim: build/loader/medium-sim")
     parser.add_argument(
         "--folder", type=Path, help="folder for the files, on the disk to use (default: the temporary folder)"

@@ -171,17 +171,13 @@ def main() -> int:
     subprocess.run(build, check=True, stdout=subprocess.DEVNULL)
     with tempfile.TemporaryDirectory() as name:
         costs = run_own(Path(name) / "own") + run_arduino(Path(name) / "arduino")
-    print(
-        f"SIMULATED ATmega328P at 16 MHz, I2C at 400 kHz ({BIT_CYCLES} cycles a bit); cycles a pair, medians"
-    )
+    print(f"SIMULATED ATmega328P at 16 MHz, I2C at 400 kHz ({BIT_CYCLES} cycles a bit); cycles a pair, medians")
     print("| path | cycles | of the bus | beyond | undisturbed | pairs |\n|---|---|---|---|---|---|")
     for cost in costs:
         figures = f"{cost.whole:.0f} | {cost.bus:.0f} | {cost.beyond:.0f} | {cost.undisturbed:.0f}"
         print(f"| {cost.path} | {figures} | {cost.pairs} |")
     kept = max(cost.undisturbed for cost in costs if cost.path.startswith("OpJoule")) <= LIMIT_CYCLES
-    print(
-        f"limit for OpJoule: {LIMIT_CYCLES} cycles beyond the bus, undisturbed: {'kept' if kept else 'BROKEN'}"
-    )
+    print(f"limit for OpJoule: {LIMIT_CYCLES} cycles beyond the bus, undisturbed: {'kept' if kept else 'BROKEN'}")
     return 0 if kept else 1
 
 

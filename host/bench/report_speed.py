@@ -117,9 +117,7 @@ def _trace(directory: Path, seals: SealWatch, ends_s: list[float]) -> None:
     for second in range(round(ends_s[-1])):
         meter_ns = METER_NS + (second * RATE_HZ + np.arange(RATE_HZ, dtype=np.int64)) * (SECOND // RATE_HZ)
         busy = IDLE_S <= second < ends_s[1]
-        journal.append_samples(
-            meter_ns, rng.normal(0.6 if busy else 0.5, 0.05, RATE_HZ), np.full(RATE_HZ, 5.0)
-        )
+        journal.append_samples(meter_ns, rng.normal(0.6 if busy else 0.5, 0.05, RATE_HZ), np.full(RATE_HZ, 5.0))
         journal.flush()
         seals.seal()
     journal.close()
@@ -154,10 +152,7 @@ def _operations(path: Path, start_ns: int, run_s: float, operations: int) -> dic
             file.write(_sealed(oplog.BLOCK_HEADER, block, number) + payload)
             start_ns += int(gap_ns[some].sum() + duration_ns[some].sum())
     counts = np.bincount(kind, minlength=2).tolist()
-    return {
-        name: {"count": n, "bytes": n * VALUE_BYTES}
-        for name, n in zip(("read", "update"), counts, strict=True)
-    }
+    return {name: {"count": n, "bytes": n * VALUE_BYTES} for name, n in zip(("read", "update"), counts, strict=True)}
 
 
 def _sealed(form: oplog.struct.Struct, fields: tuple[object, ...], *last: int) -> bytes:
@@ -275,17 +270,13 @@ def _spread(runs: list[Times]) -> list[str]:
     """Median and range of the wall-clock times, and of the processor times."""
     return [
         f"{median(column_s):.2f} s ({min(column_s):.2f} to {max(column_s):.2f}) {of}"
-        for column_s, of in zip(
-            zip(*runs, strict=True), ("of wall-clock time", "of processor time"), strict=True
-        )
+        for column_s, of in zip(zip(*runs, strict=True), ("of wall-clock time", "of processor time"), strict=True)
     ]
 
 
 def main() -> None:
     """Makes the record, then times reports and yardstick alternately."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--operations", type=int, default=10_000_000)
     parser.add_argument("--rounds", type=int, default=ROUNDS)

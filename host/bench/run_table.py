@@ -55,9 +55,7 @@ def shown(folder: Path, records: int) -> None:
 
 def main() -> None:
     """Makes the records and shows their table twice."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--records", type=int, default=10_000)
     parser.add_argument("--like", type=Path, default=EXAMPLE)
     options = parser.parse_args()

@@ -124,9 +124,7 @@ def main() -> None:
     """Prints a line for each system and number of points."""
     place = Path(sys.argv[1])
     systems = sys.argv[2].split(",") if len(sys.argv) > 2 else ["influxdb", "questdb"]
-    counts = [
-        int(count) for count in (sys.argv[3] if len(sys.argv) > 3 else "1000,100000,1000000").split(",")
-    ]
+    counts = [int(count) for count in (sys.argv[3] if len(sys.argv) > 3 else "1000,100000,1000000").split(",")]
     given = dict(option.split("=", 1) for option in sys.argv[4:])
     place.mkdir(exist_ok=True)
     for system in systems:

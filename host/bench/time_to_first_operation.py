@@ -91,9 +91,7 @@ def measure_once(folder: Path, sshd: Sshd, link: Link) -> float:
 
 def main() -> None:
     """Prints the time of each run and the median."""
-    parser = argparse.ArgumentParser(
-        description="Time from command to first workload operation, over loopback ssh."
-    )
+    parser = argparse.ArgumentParser(description="Time from command to first workload operation, over loopback ssh.")
     parser.add_argument("--latency-ms", type=float, default=20.0, help="round trip of the link (default: 20)")
     parser.add_argument("--runs", type=int, default=5)
     options = parser.parse_args()

@@ -87,9 +87,7 @@ def main() -> None:
         device.give(0.0)
 
     whole_us, own_us = cost_us(meter.poll, count), cost_us(answer, count)
-    print(
-        f"{whole_us - own_us:.0f} us a reading ({whole_us:.0f} less the stand-in's {own_us:.0f}); SIMULATED"
-    )
+    print(f"{whole_us - own_us:.0f} us a reading ({whole_us:.0f} less the stand-in's {own_us:.0f}); SIMULATED")
     print(recorded())
 
 

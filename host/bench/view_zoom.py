@@ -92,9 +92,7 @@ def opened(folder: Path, samples: int) -> None:
                 browser.run(f"viewer.chart.zoom({factor}, viewer.chart.whole[1] / 3)")
                 browser.wait_for(DONE)
                 steps_ms.append(browser.run("viewer.stepMs"))
-            print(
-                f"{len(steps_ms)} steps: {max(steps_ms):.0f} ms at most, median {statistics.median(steps_ms):.0f} ms"
-            )
+            print(f"{len(steps_ms)} steps: {max(steps_ms):.0f} ms at most, median {statistics.median(steps_ms):.0f} ms")
         half_s = samples * PERIOD_NS * 1e-9 / 2
         begun_s = time.monotonic()
         with urllib.request.urlopen(f"{address}stretch?run=hour&start=0.001&end={half_s}") as answer:
@@ -112,9 +110,7 @@ def opened(folder: Path, samples: int) -> None:
 
 def main() -> None:
     """Makes the trace and opens it twice."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--samples", type=int, default=18_000_000)
     parser.add_argument("--keep", type=Path, help="folder to make the trace in and to keep it")
     options = parser.parse_args()

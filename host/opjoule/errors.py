@@ -98,9 +98,7 @@ class NewerSchema(RecordFault):
     """A file of a record has a newer schema than this program can read."""
 
     def __init__(self, path: Path, name: str, version: int, newest: int) -> None:
-        super().__init__(
-            f"{path}: schema {name} version {version}, this program reads up to {newest}: update OpJoule"
-        )
+        super().__init__(f"{path}: schema {name} version {version}, this program reads up to {newest}: update OpJoule")
 
 
 class DataFault(OpJouleError):
@@ -200,12 +198,8 @@ def _not_permitted(error: OSError) -> str:
         with suppress(OSError):  # it does not exist, or its folder may not be read
             owner = place.stat().st_uid
             if owner != os.geteuid():
-                return (
-                    f"{place} belongs to another user (number {owner}): give another place, or ask its owner"
-                )
-            return (
-                f"you own {place}: 'chmod u+rwX {shlex.quote(str(place))}' permits it; or give another place"
-            )
+                return f"{place} belongs to another user (number {owner}): give another place, or ask its owner"
+            return f"you own {place}: 'chmod u+rwX {shlex.quote(str(place))}' permits it; or give another place"
     return "you are not permitted to do this: give another place"
 
 

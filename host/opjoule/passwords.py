@@ -11,9 +11,7 @@ from typing import Any, Final
 from opjoule.errors import BadInput
 
 MASK: Final = "***"
-_NAME: Final = (
-    r"[\w.-]*(?:password|passwd|passphrase|secret|api[_-]?key|access[_-]?(?:key|token))|\bpwd|\w*[._]pass"
-)
+_NAME: Final = r"[\w.-]*(?:password|passwd|passphrase|secret|api[_-]?key|access[_-]?(?:key|token))|\bpwd|\w*[._]pass"
 _VALUE: Final = r"""(?:"[^"]*"|'[^']*'|\{[^}]*\}|[^;\n'"]+(?=;)|[^\s;&,'"]+)"""
 _PATTERNS: Final = (
     re.compile(r"(?P<kept>\b[a-z][a-z0-9+.-]*://[^\s/:@'\"]*:)(?P<word>[^\s/'\"]+)(?=@)", re.IGNORECASE),

@@ -61,9 +61,7 @@ long one that began last. Files with an emulated board, which takes two processo
 do not run at the same time."""
 
 FURTHER_CASES = [
-    line
-    for line in Path(__file__).with_name("thorough.txt").read_text().splitlines()
-    if line and line[0] != "#"
+    line for line in Path(__file__).with_name("thorough.txt").read_text().splitlines() if line and line[0] != "#"
 ]
 """Parts of the ids of tests that only `./test --all` runs; they get the mark `thorough`."""
 

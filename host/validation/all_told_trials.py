@@ -78,9 +78,7 @@ class Measured:
         """Raises: ValueError: the record has no run that ended with idle phases around it, or no harness."""
         record = RunRecord.open(directory)
         phases = [phase for phase in record.run.phases if phase.end_board_ns is not None]
-        first = next(
-            (phase for phase in phases if phase.role is Role.BASELINE and phase.name != "rest"), None
-        )
+        first = next((phase for phase in phases if phase.role is Role.BASELINE and phase.name != "rest"), None)
         if first is None or not worked_repeats(phases) or HARNESS not in {phase.name for phase in phases}:
             raise ValueError(f"{directory}: not a measurement with idle phases, runs and a harness")
         later_ns = BOARD_NS + round(START_S * 1e9) - first.start_board_ns
@@ -102,9 +100,7 @@ class Measured:
         events = events.filter(pa.array(events["board_ns"].to_numpy() >= kept[0].start_board_ns))
         samples = pa.concat_tables(map(read_system, record.raw_files("*.system.csv"))).sort_by("board_ns")
         worked = [
-            operations.started_in(phase.start_board_ns, phase.end_board_ns)
-            for phase in kept
-            if phase.role is Role.WORK
+            operations.started_in(phase.start_board_ns, phase.end_board_ns) for phase in kept if phase.role is Role.WORK
         ]
         whole = OperationTable.concatenate(worked).sorted()
         run_s = (kept[-1].end_board_ns - kept[0].start_board_ns) * 1e-9
@@ -184,9 +180,7 @@ def trial(measured_at: Measured, seed: int) -> list[Cost]:
 
 def _medium(rng: np.random.Generator, measured_at: Measured) -> tuple[list[Piece], pa.Table]:
     """A medium that rests in the idle phases, and the board's samples with its counters."""
-    edges_s = np.array(
-        [seconds(np.array([idle.start_board_ns, idle.end_board_ns])) for idle in measured_at.idles]
-    )
+    edges_s = np.array([seconds(np.array([idle.start_board_ns, idle.end_board_ns])) for idle in measured_at.idles])
     for _ in range(DRAWS_MAX):
         pieces, _, course, _ = drawn_medium(rng, measured_at.timeline, late=False, reads_per_s=0.0)
         idle_j = sum(np.diff(piece.until_j(edges_s.ravel()).reshape(edges_s.shape)).sum() for piece in pieces)
@@ -242,9 +236,7 @@ def _costs(
     made = []
     for kind, energy_j in true_j.items():
         stated = entries[kind][ALL_TOLD]
-        made.append(
-            Cost(kind, energy_j / counts[kind], getattr(stated, "value", None), getattr(stated, "u", None))
-        )
+        made.append(Cost(kind, energy_j / counts[kind], getattr(stated, "value", None), getattr(stated, "u", None)))
     return made
 
 
@@ -267,17 +259,13 @@ def row(about: str, costs: Sequence[Cost]) -> str:
 
 def main() -> int:
     """Prints a table; exit status 1 if a target is missed."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("records", nargs="+", type=Path, metavar="RECORD")
     parser.add_argument("--trials", type=int, default=25, help="trials of each record")
     parser.add_argument("--seed", type=int, default=1, help="seed of the first trial")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
-    print(
-        "SIMULATED\n| record, kind | stated | held | median width | median error | median of signed errors |"
-    )
+    print("SIMULATED\n| record, kind | stated | held | median width | median error | median of signed errors |")
     print("|---|---|---|---|---|---|")
     everything: list[Cost] = []
     for number, directory in enumerate(options.records):

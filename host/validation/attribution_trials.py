@@ -60,9 +60,7 @@ def trial(scenario: str, seed: int) -> list[Held]:
     whole_j = made.marginal_j
     held = [
         Held(seed, "run, total", made.run_j, run.value, 2 * run.standard_u, whole_j, True),
-        Held(
-            seed, "above idle", whole_j, marginal.energy.value, 2 * marginal.energy.standard_u, whole_j, True
-        ),
+        Held(seed, "above idle", whole_j, marginal.energy.value, 2 * marginal.energy.standard_u, whole_j, True),
     ]
     for name, share in {**attribution.operations, **attribution.activities}.items():
         true_j = made.known.true_j.get(name, 0.0)

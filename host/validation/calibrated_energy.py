@@ -49,9 +49,7 @@ EDGE_U_NS = 500.0
 DIGIT_A, DIGIT_V = 1e-4, 1e-4
 SETTINGS = default_settings(0, INA219)
 DELIVERED = replace(
-    INA219.error_bounds(
-        SETTINGS.shunt_range, INA219.times(SETTINGS).seen_fraction, Shunt(0.1, 0.01, "", kelvin=True)
-    ),
+    INA219.error_bounds(SETTINGS.shunt_range, INA219.times(SETTINGS).seen_fraction, Shunt(0.1, 0.01, "", kelvin=True)),
     sensor_id="trial@0x40",
 )
 Rows = list[tuple[float, float]]
@@ -76,9 +74,7 @@ def references() -> dict[str, Reference]:
     }
 
 
-def ladder(
-    folder: Path, drawn: Imperfections, options: list[str], point_s: float
-) -> tuple[Recording, list[float]]:
+def ladder(folder: Path, drawn: Imperfections, options: list[str], point_s: float) -> tuple[Recording, list[float]]:
     """Records steady loads, one after the other; sync edges mark the start and end [s] of each."""
     step_s = LEAD_S + point_s + REST_S
     rows = [(number * step_s, current_a) for number, current_a in enumerate(LADDER_A)]
@@ -95,9 +91,7 @@ def ladder(
     return rig, edges_s
 
 
-def points(
-    rig: Recording, drawn: Imperfections, reference: Reference, chance: random.Random
-) -> list[ReferencePoint]:
+def points(rig: Recording, drawn: Imperfections, reference: Reference, chance: random.Random) -> list[ReferencePoint]:
     """Calibration points: the reference's readings have an error drawn for it, and are rounded to its last digit."""
     errors = {source.name: chance.gauss(0, 1) for source in reference.common}
     readings = []
@@ -106,12 +100,8 @@ def points(
         taken = ReadPoint.of(rig.cells, (start_ns, end_ns), DELIVERED, u_ns=0.0, period_ns=0, steady=True)
         read = taken.mean
         true_v = drawn.supply_open_v - drawn.supply_ohm * true_a
-        shown_a = true_a + sum(
-            errors[e.name] * (e.current_share * true_a + e.current_a) for e in reference.common
-        )
-        shown_v = true_v + sum(
-            errors[e.name] * (e.voltage_share * true_v + e.voltage_v) for e in reference.common
-        )
+        shown_a = true_a + sum(errors[e.name] * (e.current_share * true_a + e.current_a) for e in reference.common)
+        shown_v = true_v + sum(errors[e.name] * (e.voltage_share * true_v + e.voltage_v) for e in reference.common)
         readings.append(
             ReferencePoint(
                 *(read.current_a, read.current_u_a, round(shown_a / DIGIT_A) * DIGIT_A, DIGIT_A / 12**0.5),
@@ -135,9 +125,7 @@ def calibrated(folder: Path, taken: list[ReferencePoint], reference: Reference) 
     return calibration.of(DELIVERED, 23.0)
 
 
-def unseen(
-    folder: Path, drawn: Imperfections, options: list[str], chance: random.Random
-) -> tuple[str, Recording]:
+def unseen(folder: Path, drawn: Imperfections, options: list[str], chance: random.Random) -> tuple[str, Recording]:
     """Records a load of a random kind on top of a random idle current; two sync edges bound its 10 s."""
     kind = chance.choice(KINDS)
     idle_a = chance.uniform(0.3, 0.6)
@@ -147,9 +135,7 @@ def unseen(
     ]
     edges_s = [IDLE_S + LEAD_S, IDLE_S + LEAD_S + WINDOW_S]
     end_s = IDLE_S + WINDOW_S + 2 * LEAD_S
-    return kind, record(
-        folder, rows, edges_s, *options, voltage_v=drawn.supply_open_v, end_s=end_s, settings=SETTINGS
-    )
+    return kind, record(folder, rows, edges_s, *options, voltage_v=drawn.supply_open_v, end_s=end_s, settings=SETTINGS)
 
 
 def trial(seed: int, draws: int = 1, point_s: float = POINT_S) -> tuple[str, list[tuple[str, float, float]]]:
@@ -200,9 +186,7 @@ def main() -> int:
     )
     parser.add_argument("--rigs", type=int, default=20)
     parser.add_argument("--references", type=int, default=1, help="references of each kind, for each rig (1)")
-    parser.add_argument(
-        "--step", type=float, default=POINT_S, help="seconds for each load of the ladder (60)"
-    )
+    parser.add_argument("--step", type=float, default=POINT_S, help="seconds for each load of the ladder (60)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()

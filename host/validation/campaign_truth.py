@@ -88,9 +88,7 @@ def checked(compared: Compared) -> Iterator[Checked]:
     """Yields every comparison with its true ratio."""
 
     def true_mean(contrast: Contrast, name: str) -> float:
-        [group] = [
-            group for group in compared.groups if (group.stratum, group.name) == (contrast.stratum, name)
-        ]
+        [group] = [group for group in compared.groups if (group.stratum, group.name) == (contrast.stratum, name)]
         return fmean(truth_of(run.place)[contrast.quantity.key] for run in group.runs)
 
     for contrast in compared.contrasts:
@@ -167,13 +165,9 @@ def tell_records(runs: Sequence[ComparedRun]) -> None:
 
 def main() -> int:
     """Prints all comparisons; exit status 1 if a check fails."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("runs", nargs="+", help="a campaign's folder, or records")
-    parser.add_argument(
-        "--by", default="db,storage", help="axes, each compared on its own (default: db,storage)"
-    )
+    parser.add_argument("--by", default="db,storage", help="axes, each compared on its own (default: db,storage)")
     parser.add_argument("--metric", default="marginal_energy_per_operation_j")
     options = parser.parse_args()
     runs, left_out = gather(options.runs)

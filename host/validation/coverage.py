@@ -73,9 +73,7 @@ def scaled_errors(measurements: Found, view: str, quantity: str) -> list[float]:
 
 def rms_error(measurements: Found, view: str, quantity: str) -> float:
     """Root mean square of the errors over their standard uncertainties."""
-    ratios = [
-        (value - truth) / own_u for value, _, truth, own_u in (one[view][quantity] for one in measurements)
-    ]
+    ratios = [(value - truth) / own_u for value, _, truth, own_u in (one[view][quantity] for one in measurements)]
     return float(sum(ratio**2 for ratio in ratios) / len(ratios)) ** 0.5
 
 
@@ -111,9 +109,7 @@ def by_kind(measurements: Found, view: str) -> list[str]:
         cells = []
         for kind in kinds:
             some = [one for one in measurements if one["kind"] == kind]
-            cells.append(
-                f"{100 * coverage(some, view, quantity):.0f} % ({rms_error(some, view, quantity):.2f})"
-            )
+            cells.append(f"{100 * coverage(some, view, quantity):.0f} % ({rms_error(some, view, quantity):.2f})")
         lines.append(f"| `{quantity}` | {' | '.join(cells)} |")
     return lines
 
@@ -132,16 +128,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Prints the tables; exit status 1 if an interval contains the true value too rarely."""
     parser = argparse.ArgumentParser(description="Coverage of stated intervals, SIMULATED.")
     parser.add_argument("--count", type=int, default=400, help="measurements (default: 400)")
-    parser.add_argument(
-        "--first-seed", type=int, default=1, help="seed of the first measurement (default: 1)"
-    )
+    parser.add_argument("--first-seed", type=int, default=1, help="seed of the first measurement (default: 1)")
     parser.add_argument("--processes", type=int, default=2, help="processes side by side (default: 2)")
     parser.add_argument(
         "--journal", type=Path, default=ROOT / "build/coverage.jsonl", help="file of finished measurements"
     )
-    parser.add_argument(
-        "--plot", type=Path, help="write an SVG of all errors over their stated uncertainties"
-    )
+    parser.add_argument("--plot", type=Path, help="write an SVG of all errors over their stated uncertainties")
     options = parser.parse_args(arguments)
     seeds = range(options.first_seed, options.first_seed + options.count)
     every = measure_all(options.journal, seeds, options.processes)
@@ -155,16 +147,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print("\n".join(table(measurements)), end="\n\n")
     for view in VIEWS:
         print("\n".join(by_kind(measurements, view)), end="\n\n")
-    print(
-        "In brackets: r.m.s. of error over standard uncertainty. 1 is right; below 1 the interval is too wide."
-    )
+    print("In brackets: r.m.s. of error over standard uncertainty. 1 is right; below 1 the interval is too wide.")
     if options.plot:
         options.plot.write_text(
             draw(
-                {
-                    name: [scaled_errors(measurements, view, q) for q in QUANTITIES]
-                    for view, name in VIEWS.items()
-                },
+                {name: [scaled_errors(measurements, view, q) for q in QUANTITIES] for view, name in VIEWS.items()},
                 QUANTITIES,
             )
         )

@@ -13,9 +13,7 @@ GRID_S = 20e-6
 def steps_at(rng: Generator, count: int, shortest_s: float, longest_s: float) -> npt.NDArray[np.bool_]:
     """Switches on and off alternately; the lengths are uniform on a logarithmic scale."""
     high = np.zeros(count, np.bool_)
-    lengths = np.exp(
-        rng.uniform(np.log(shortest_s), np.log(longest_s), int(2 * count * GRID_S / shortest_s) + 2)
-    )
+    lengths = np.exp(rng.uniform(np.log(shortest_s), np.log(longest_s), int(2 * count * GRID_S / shortest_s) + 2))
     edges = np.minimum((np.cumsum(lengths) / GRID_S).astype(np.int64), count)
     for start, end in zip(edges[0::2], edges[1::2], strict=False):
         if start >= count:

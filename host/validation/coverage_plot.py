@@ -24,9 +24,7 @@ def draw(views: Mapping[str, Sequence[Sequence[float]]], rows: Sequence[str]) ->
         f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
     ]
     for row, quantity in enumerate(rows):
-        parts.append(
-            f'<text x="{LEFT - 10}" y="{_row_y(row) + 4}" text-anchor="end" fill="#222">{quantity}</text>'
-        )
+        parts.append(f'<text x="{LEFT - 10}" y="{_row_y(row) + 4}" text-anchor="end" fill="#222">{quantity}</text>')
     for number, (title, errors) in enumerate(views.items()):
         parts += _panel(LEFT + number * (PANEL + 20), title, errors, height)
     return "\n".join([*parts, "</svg>"]) + "\n"
@@ -48,9 +46,7 @@ def _panel(left: int, title: str, errors: Sequence[Sequence[float]], height: int
         parts.append(
             f'<text x="{middle + tick * scale}" y="{height - 20}" text-anchor="middle" fill="#222">{tick}</text>'
         )
-    parts.append(
-        f'<text x="{middle}" y="{height - 4}" text-anchor="middle" fill="#222">error / stated u</text>'
-    )
+    parts.append(f'<text x="{middle}" y="{height - 4}" text-anchor="middle" fill="#222">error / stated u</text>')
     for row, quantity in enumerate(errors):
         for index, error in enumerate(quantity):
             x = middle + max(-REACH, min(REACH, error)) * scale

@@ -196,9 +196,7 @@ def corrected(trace: PowerTrace, sensor: Sensor, bounds: ErrorBounds) -> PowerTr
     return replace(trace, current_a=current_a, voltage_v=volts(trace.voltage_v), bus=bus)
 
 
-def estimates(
-    rng: Generator, trace: PowerTrace, sensor: Sensor, bounds: ErrorBounds
-) -> list[tuple[str, Measured]]:
+def estimates(rng: Generator, trace: PowerTrace, sensor: Sensor, bounds: ErrorBounds) -> list[tuple[str, Measured]]:
     """Run energy, marginal energy and idle power with their intervals."""
     board_rate = 1 + float(rng.uniform(-CRYSTAL_ERROR_MAX, CRYSTAL_ERROR_MAX))
     late_ns = round(float(rng.normal(0, MAP_U_S)) * 1e9)
@@ -208,9 +206,7 @@ def estimates(
     cells = Cells.of(trace.on_supply_line())
 
     def window(start_s: float, end_s: float) -> Window:
-        return Window.on_meter(
-            board_to_meter, round(start_s * board_rate * 1e9), round(end_s * board_rate * 1e9)
-        )
+        return Window.on_meter(board_to_meter, round(start_s * board_rate * 1e9), round(end_s * board_rate * 1e9))
 
     run = window_energy_j(cells, window(*EDGES_S[2:]), bounds)
     idle = idle_power(cells, [window(*EDGES_S[:2]), window(*AFTER_S)], bounds)
@@ -273,9 +269,7 @@ def main() -> int:
     """Prints the table."""
     parser = argparse.ArgumentParser(description="Coverage of stated intervals, SIMULATED.")
     parser.add_argument("--trials", type=int, default=100, help="measurements of each kind of load")
-    parser.add_argument(
-        "--kind", action="append", choices=KINDS, help="only this kind of load; may be repeated"
-    )
+    parser.add_argument("--kind", action="append", choices=KINDS, help="only this kind of load; may be repeated")
     parser.add_argument("--pairs", action="store_true", help="use shunt+bus mode instead of shunt mode")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()

@@ -109,9 +109,7 @@ def _report(directory: Path, trials: int, seed: int, jobs: int) -> bool:
 
 def main() -> int:
     """Prints a table for each record; exit status 1 if a target is missed."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("records", nargs="+", type=Path, metavar="RECORD")
     parser.add_argument("--trials", type=int, default=100, help="trials of each record")
     parser.add_argument("--seed", type=int, default=1, help="seed of the first trial")

@@ -43,9 +43,7 @@ def rows(rng: np.random.Generator, shortest_s: float, longest_s: float) -> list[
 def measured(seed: int, source_ohm: float, lengths_s: tuple[float, float]) -> tuple[float, float]:
     """Relative error of the energy, and its stated relative expanded uncertainty."""
     rng = np.random.default_rng(seed)
-    bounds = replace(
-        ina219_breakout(seen_fraction=1.0), calibration=SensorCalibration("exact"), clock_error_max=0.0
-    )
+    bounds = replace(ina219_breakout(seen_fraction=1.0), calibration=SensorCalibration("exact"), clock_error_max=0.0)
     with tempfile.TemporaryDirectory() as folder:
         edges_s = [BEGIN_S - 0.1, END_S + 0.05]
         made = record(Path(folder), rows(rng, *lengths_s), edges_s, source_ohm=source_ohm, end_s=END_S + 1)
@@ -58,9 +56,7 @@ def measured(seed: int, source_ohm: float, lengths_s: tuple[float, float]) -> tu
 
 def main() -> int:
     """Prints the table; exit status 1 if fewer than nine in ten intervals contain the true value."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seeds", type=int, default=2)
     options = parser.parse_args()
     print("SIMULATED: | supply, ohm | bursts, us | error of each seed, % | stated u, % |")

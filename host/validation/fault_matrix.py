@@ -62,12 +62,7 @@ def tried(
     Returns: fault -> its trials that hit something.
     """
     known = {name: _known(results, name, seed) for name in names}
-    waiting = [
-        (name, seed, number, until_s)
-        for number in range(times)
-        for name in names
-        if number not in known[name]
-    ]
+    waiting = [(name, seed, number, until_s) for number in range(times) for name in names if number not in known[name]]
     with multiprocessing.get_context("fork").Pool(at_once, maxtasksperchild=1) as workers:
         for name, number, trial in workers.imap_unordered(_one_trial, waiting):
             if trial is None:
@@ -113,9 +108,7 @@ def _known(results: Path | None, name: str, seed: int) -> dict[int, Trial]:
 
 def row(name: str, trials: list[Trial]) -> str:
     """Row of the table for one fault."""
-    statuses = {
-        one: sum(trial.status == one for trial in trials) for one in sorted({t.status for t in trials})
-    }
+    statuses = {one: sum(trial.status == one for trial in trials) for one in sorted({t.status for t in trials})}
     outcomes = ", ".join(f"{count} {status}" for status, count in statuses.items())
     survived = sum(not trial.wrong for trial in trials)
     return f"| {name} | {len(trials)} | {survived} | {outcomes} | {sum(trial.lost for trial in trials)} |"
@@ -128,17 +121,13 @@ def main() -> int:
     parser.add_argument("--times", type=int, default=20, help="trials of each fault (default: 20)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--results", type=Path, help="file that keeps every trial; continues where it ends")
-    parser.add_argument(
-        "--limit", type=float, default=float("inf"), help="start no trial after this many seconds"
-    )
+    parser.add_argument("--limit", type=float, default=float("inf"), help="start no trial after this many seconds")
     parser.add_argument("--at-once", type=int, default=1, help="trials side by side (default: 1)")
     options = parser.parse_args()
     if unknown := set(options.fault) - set(EVERY):
         parser.error(f"unknown fault: {', '.join(sorted(unknown))}; --help lists the faults")
     until_s = time.monotonic() + options.limit
-    print(
-        "SIMULATED\n| fault | tried | survived | statuses | samples lost and counted |\n|---|---|---|---|---|"
-    )
+    print("SIMULATED\n| fault | tried | survived | statuses | samples lost and counted |\n|---|---|---|---|---|")
     broken = 0
     names = options.fault or list(EVERY)
     every = tried(names, options.times, options.seed, options.results, until_s, options.at_once)

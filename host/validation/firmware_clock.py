@@ -87,15 +87,11 @@ def _energy_errors(rig, fitted, board_ns, phase) -> np.ndarray:  # noqa: ANN001 
 
 def main() -> int:
     """Runs both clocks; exit status 1 if a limit is exceeded."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=30.0, help="simulated minutes with each clock")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    print(
-        "SIMULATED: | clock | min | edges matched | off by at most us | stated us | energy off by at most % |"
-    )
+    print("SIMULATED: | clock | min | edges matched | off by at most us | stated us | energy off by at most % |")
     held = [trial(name, options.minutes, options.seed) for name in CLOCKS]
     return 0 if all(held) else 1
 

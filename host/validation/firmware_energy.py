@@ -55,9 +55,7 @@ def square(period_s: float) -> Profile:
         while at_s < SECONDS:
             levels.append((max(at_s, 0.0), HIGH_A if high else LOW_A))
             at_s, high = at_s + period_s / 2, not high
-        return [
-            row for row, after in zip(levels, [*levels[1:], (SECONDS, 0.0)], strict=True) if after[0] > row[0]
-        ]
+        return [row for row, after in zip(levels, [*levels[1:], (SECONDS, 0.0)], strict=True) if after[0] > row[0]]
 
     return rows
 

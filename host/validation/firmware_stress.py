@@ -161,9 +161,7 @@ def main() -> int:
     least = min(line.stack_free, default=0)
     print(f"| least distance of the stack from the data | {least} bytes |")
     uncounted = line.repeated > faults.get("RECEIVE_OVERRUN", 0) + faults.get("RECEIVE_BAD_FRAME", 0)
-    broken = (
-        uncounted or line.restarts or line.unanswered or least < STACK_LEAST_BYTES or any(missed.values())
-    )
+    broken = uncounted or line.restarts or line.unanswered or least < STACK_LEAST_BYTES or any(missed.values())
     return 1 if broken else 0
 
 

@@ -155,12 +155,8 @@ def points(
         span_ns = end_ns - round(STEADY_S * 1e9), end_ns - 1_000_000
         read = ReadPoint.of(cells, span_ns, bounds, u_ns=0.0, period_ns=0, steady=True)
         true_v = OPEN_V - SUPPLY_OHM * true_a
-        shown_a = true_a + sum(
-            wrong[e.name] * (e.current_share * true_a + e.current_a) for e in reference.common
-        )
-        shown_v = true_v + sum(
-            wrong[e.name] * (e.voltage_share * true_v + e.voltage_v) for e in reference.common
-        )
+        shown_a = true_a + sum(wrong[e.name] * (e.current_share * true_a + e.current_a) for e in reference.common)
+        shown_v = true_v + sum(wrong[e.name] * (e.voltage_share * true_v + e.voltage_v) for e in reference.common)
         mean = read.mean
         digits = round(shown_a / DIGIT) * DIGIT, DIGIT / 12**0.5
         taken.append(
@@ -227,9 +223,7 @@ def measured(
         ("idle power", idle.power, float(true_w[0])),
     )
     return [
-        (name, number.value / true - 1, number.u / abs(true))
-        for name, number, true in pairs
-        if number.u is not None
+        (name, number.value / true - 1, number.u / abs(true)) for name, number, true in pairs if number.u is not None
     ]
 
 
@@ -277,9 +271,7 @@ def tell_unmarked(trials: int, first_seed: int, jobs: int) -> int:
 
 def main() -> int:
     """Prints a line for each shunt and current; exit status 1 if a target is missed."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--trials", type=int, default=25, help="trials of each shunt, current and reference")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2)
@@ -288,17 +280,13 @@ def main() -> int:
     if options.unmarked:
         return tell_unmarked(options.trials, options.seed, options.jobs)
     cases = list(
-        product(
-            OHMS, CURRENTS_A, range(len(references())), range(options.seed, options.seed + options.trials)
-        )
+        product(OHMS, CURRENTS_A, range(len(references())), range(options.seed, options.seed + options.trials))
     )
     ohms, currents, which, seeds = ([case[place] for case in cases] for place in range(4))
     with ProcessPoolExecutor(options.jobs) as pool:
         trials = list(zip(cases, pool.map(trial, seeds, ohms, currents, which), strict=True))
     print("SIMULATED; energies over 10 s from a calibrated sensor whose shunt heats up:")
-    print(
-        "| shunt, up to | reference | accepted | figure | median error | 95th percentile | hold | median u |"
-    )
+    print("| shunt, up to | reference | accepted | figure | median error | 95th percentile | hold | median u |")
     print("|---|---|---|---|---|---|---|---|")
     missed, together = False, []
     for ohm, most_a, number in product(OHMS, CURRENTS_A, range(len(references()))):

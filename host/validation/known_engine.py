@@ -72,9 +72,7 @@ class Timeline:
         events = BoardEvents.of(record).table
         logged = read_logs(record, events)
         if cycle is None or logged.withheld:
-            raise ValueError(
-                f"{directory}: {logged.withheld or 'its first run did not end; choose another record'}"
-            )
+            raise ValueError(f"{directory}: {logged.withheld or 'its first run did not end; choose another record'}")
         start_ns, end_ns = cycle.work.start_board_ns, cycle.work.end_board_ns
         later_ns = BOARD_NS + round(START_S * 1e9) - start_ns
         inside = (logged.table.board_ns >= start_ns) & (logged.table.board_ns < end_ns)
@@ -126,8 +124,7 @@ class Timeline:
         sampled_s = seconds(self.samples["board_ns"].to_numpy())
         at_s = np.arange(min(sampled_s[0], START_S - 0.05), grid_s[-1], SAMPLED_S)
         counted, read = (
-            np.rint(np.interp(at_s, grid_s + GRID_S, moved)).astype(np.int64)
-            for moved in (written_bytes, read_bytes)
+            np.rint(np.interp(at_s, grid_s + GRID_S, moved)).astype(np.int64) for moved in (written_bytes, read_bytes)
         )
         last = self.samples.slice(len(self.samples) - 1, 1)
         table = pa.concat_tables([last] * at_s.size)
@@ -168,11 +165,7 @@ def _placed(timeline: Timeline) -> tuple[Float64Array, Float64Array]:
     logged = np.bincount(np.clip(at, 0, None), made.bytes[writes].astype(np.float64), grid_s.size)
     edges_ns = BOARD_NS + np.rint(np.append(grid_s, grid_s[-1] + GRID_S) * 1e9).astype(np.int64)
     works = sum(
-        (
-            overlap_s(edges_ns, of.start_ns, of.end_ns)
-            for name, of in timeline.activities.items()
-            if name != "sync"
-        ),
+        (overlap_s(edges_ns, of.start_ns, of.end_ns) for name, of in timeline.activities.items() if name != "sync"),
         np.zeros(grid_s.size),
     )
 
@@ -310,9 +303,7 @@ def drawn_medium(
     settled_s = max(end_s, float(grid_s[at_work[-1]]) if at_work.size else end_s) + 5.0
     powers = {"write_back": course.write_back_w, "tail": course.tail_w}
     intervals = timeline.activities.get("sync")
-    syncs = (
-        (seconds(intervals.start_ns), seconds(intervals.end_ns)) if intervals else (np.zeros(0), np.zeros(0))
-    )
+    syncs = (seconds(intervals.start_ns), seconds(intervals.end_ns)) if intervals else (np.zeros(0), np.zeros(0))
     waited = waited_part(grid_s, *syncs)
     true_j = {name: float((power_w * (1.0 - waited)).sum() * GRID_S) for name, power_w in powers.items()}
     if waited.any():

@@ -88,12 +88,8 @@ class Medium:
         moved_bytes = drained(due - due[0], self.write_bytes_per_s, step_s)
         served_s = np.diff(moved_bytes, prepend=0.0) / self.write_bytes_per_s
         busy_s = np.minimum(served_s + self._flushing_s(at_sync, due, step_s), step_s)
-        reads = np.histogram(
-            np.zeros(0) if read_s is None else read_s, np.append(grid_s, grid_s[-1] + step_s)
-        )[0]
-        at_work_s = np.where(
-            reads > 0, np.maximum(busy_s, 1e-9), busy_s
-        )  # an instant of reading begins a tail
+        reads = np.histogram(np.zeros(0) if read_s is None else read_s, np.append(grid_s, grid_s[-1] + step_s))[0]
+        at_work_s = np.where(reads > 0, np.maximum(busy_s, 1e-9), busy_s)  # an instant of reading begins a tail
         tail_s = in_tail_s(at_work_s, step_s, self.tail_s, LATE_S if self.late else 0.0)
         return MediumCourse(
             moved_bytes,
@@ -130,9 +126,7 @@ def waited_part(grid_s: Float64Array, begin_s: Float64Array, finish_s: Float64Ar
     if not begin_s.size:
         return np.zeros(grid_s.size)
     step_s = float(grid_s[1] - grid_s[0])
-    syncs = Intervals.of(
-        *(np.rint(moments_s * 1e9).astype(np.int64) for moments_s in (begin_s, finish_s))
-    ).merged
+    syncs = Intervals.of(*(np.rint(moments_s * 1e9).astype(np.int64) for moments_s in (begin_s, finish_s))).merged
     edges_ns = np.rint(np.append(grid_s, grid_s[-1] + step_s) * 1e9).astype(np.int64)
     return overlap_s(edges_ns, syncs.start_ns, syncs.end_ns) / (np.diff(edges_ns) * 1e-9)
 

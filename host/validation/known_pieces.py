@@ -50,9 +50,7 @@ class Paused:
 Piece = Paused | Steady | Overlapping | Gridded
 
 
-def humped(
-    rng: np.random.Generator, start_s: Float64Array, end_s: Float64Array, power_w: Float64Array
-) -> Overlapping:
+def humped(rng: np.random.Generator, start_s: Float64Array, end_s: Float64Array, power_w: Float64Array) -> Overlapping:
     """Events with a flat or humped course of power, in eight steps each.
 
     Args:

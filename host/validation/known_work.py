@@ -131,9 +131,7 @@ class _Operations:
     ) -> _Operations:  # fmt: skip
         mix = np.array(choice.mix or rng.dirichlet(np.full(int(rng.integers(2, 4)), 2.0)))
         kinds = ("read", "update", "insert")[: mix.size]
-        usual_s = np.exp(rng.uniform(np.log(60e-6), np.log(600e-6))) * np.exp(
-            rng.uniform(-0.7, 0.7, mix.size)
-        )
+        usual_s = np.exp(rng.uniform(np.log(60e-6), np.log(600e-6))) * np.exp(rng.uniform(-0.7, 0.7, mix.size))
         watt = rng.uniform(0.4, 1.5) * np.exp(rng.uniform(-0.5, 0.5, mix.size))
         if choice.ratio is not None:
             watt[1] = watt[0] * choice.ratio * usual_s[0] / usual_s[1]
@@ -144,9 +142,7 @@ class _Operations:
         parts = []
         for thread in range(int(rng.choice([1, 1, 2, 4]))):
             kind = _kinds(rng, choice, mix, int(1.1 * choice.seconds / float(mix @ usual_s)), blocks)
-            work_s = usual_s[kind] * (
-                1.0 if choice.locked else rng.gamma(1 / spread**2, spread**2, kind.size)
-            )
+            work_s = usual_s[kind] * (1.0 if choice.locked else rng.gamma(1 / spread**2, spread**2, kind.size))
             between_s = rng.exponential(0.03 * float(mix @ usual_s), kind.size)
             if family == "in step":
                 between_s = _in_step(rng, work_s, meter_period_s)
@@ -162,9 +158,7 @@ class _Operations:
             energy_j = (own_j[kind] + watt[kind] * work_s)[within] * rng.lognormal(0, 0.15, int(within.sum()))
             threads = np.full(begin_s.size, thread, np.uint16)
             parts.append((kind[within].astype(np.uint8), begin_s, finish_s - begin_s, threads, energy_j))
-        kind, begin_s, length_s, thread_of, energy_j = (
-            np.concatenate(column) for column in zip(*parts, strict=True)
-        )
+        kind, begin_s, length_s, thread_of, energy_j = (np.concatenate(column) for column in zip(*parts, strict=True))
         order = np.argsort(begin_s, kind="stable")
         return cls(kinds, kind[order], begin_s[order], length_s[order], thread_of[order], energy_j[order])
 
@@ -195,9 +189,7 @@ def _blocks(
 def _in_step(rng: Generator, work_s: Float64Array, meter_period_s: float) -> Float64Array:
     """Pauses that start operations at a period near the meter's sampling period, or near a multiple or part of it."""
     beat_s = (
-        meter_period_s
-        * rng.choice([0.5, 1.0, 2.0, 3.0])
-        * (1 + rng.choice([0.0, 1e-4, 1e-3, 0.01]) * rng.normal())
+        meter_period_s * rng.choice([0.5, 1.0, 2.0, 3.0]) * (1 + rng.choice([0.0, 1e-4, 1e-3, 0.01]) * rng.normal())
     )
     return np.ceil(work_s / beat_s) * beat_s - work_s
 
@@ -209,30 +201,23 @@ def _paced(rng: Generator, work_s: Float64Array, usual_s: float) -> Float64Array
     return np.maximum(np.ceil(work_s / beat_s) * beat_s - work_s + np.diff(late_s), 1e-6)
 
 
-def _events(
-    rng: Generator, engine: str, start_s: float, end_s: float
-) -> dict[str, tuple[Float64Array, Float64Array]]:
+def _events(rng: Generator, engine: str, start_s: float, end_s: float) -> dict[str, tuple[Float64Array, Float64Array]]:
     """Events that an engine reports: flushes of memtables and compactions, or checkpoints; each ends with a sync."""
     if engine == "plain":
         return {}
     length = end_s - start_s
     events: dict[str, tuple[Float64Array, Float64Array]] = {}
     if engine == "checkpoints":
-        events["checkpoint"] = _spaced(
-            rng, start_s, end_s, length / rng.uniform(8, 40), rng.uniform(0.05, 0.4)
-        )
+        events["checkpoint"] = _spaced(rng, start_s, end_s, length / rng.uniform(8, 40), rng.uniform(0.05, 0.4))
     else:
-        events["compaction"] = _spaced(
-            rng, start_s, end_s, length / rng.uniform(12, 60), rng.uniform(0.1, 0.7)
-        )
+        events["compaction"] = _spaced(rng, start_s, end_s, length / rng.uniform(12, 60), rng.uniform(0.1, 0.7))
         every_s = length / rng.uniform(20, 200)
         flush = _spaced(rng, start_s, end_s, every_s, rng.uniform(0.02, 0.2))
         if engine == "one thread":
             flush = _apart(*flush, *events["compaction"])
         events["flush"] = flush
     ends = [
-        (begin + (finish - begin) * rng.uniform(0.85, 0.97, begin.size), finish)
-        for begin, finish in events.values()
+        (begin + (finish - begin) * rng.uniform(0.85, 0.97, begin.size), finish) for begin, finish in events.values()
     ]
     events["sync"] = (
         np.concatenate([interval[0] for interval in ends]),
@@ -290,9 +275,7 @@ def _course(
     return (elapsed, np.append(grid_s, grid_s[-1] + 1e-4)), factor
 
 
-def _levels(
-    rng: Generator, count: int, shortest_s: float, longest_s: float, values: Float64Array
-) -> Float64Array:
+def _levels(rng: Generator, count: int, shortest_s: float, longest_s: float, values: Float64Array) -> Float64Array:
     """Consecutive values on a grid of 100 us, each for a time uniform on a logarithmic scale."""
     lengths = np.exp(rng.uniform(np.log(shortest_s), np.log(longest_s), values.size)) * 1e4
     index = np.searchsorted(np.cumsum(lengths), np.arange(count))
@@ -311,9 +294,7 @@ def _background(
             pieces[name] = humped(rng, begin_s, finish_s, power_w)
             continue
         sync_s = events["sync"]
-        works_s = np.array(
-            [sync_s[0][np.flatnonzero(sync_s[1] == finished_s)[0]] for finished_s in finish_s.tolist()]
-        )
+        works_s = np.array([sync_s[0][np.flatnonzero(sync_s[1] == finished_s)[0]] for finished_s in finish_s.tolist()])
         piece = humped(rng, begin_s, works_s, power_w)
         pieces[name] = Paused(piece, *events["flush"]) if name == "compaction" and one_thread else piece
     return pieces

@@ -161,9 +161,7 @@ def validate(meter: Meter, trials: int, first_seed: int) -> bool:
 
 def main() -> int:
     """Validates all meters; exit status 1 if one fails."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--trials", type=int, default=100, help="trials of each meter and profile")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()

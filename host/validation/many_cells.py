@@ -81,11 +81,7 @@ def course(campaign: subprocess.Popen[bytes], runs: Path, temporary: Path) -> It
 
 def complete(runs: Path) -> list[Path]:
     """Complete records of the campaign."""
-    return [
-        path.parent
-        for path in runs.glob("*/run.json")
-        if json.loads(path.read_text()).get("status") == "complete"
-    ]
+    return [path.parent for path in runs.glob("*/run.json") if json.loads(path.read_text()).get("status") == "complete"]
 
 
 def main() -> int:
@@ -120,9 +116,7 @@ def main() -> int:
             wrong.append(f"the campaign has grown by {growth_kib:.0f} KiB a cell")
         if last.open_files - first.open_files > MORE_FILES:
             wrong.append(f"the campaign has {last.open_files - first.open_files} more open files")
-    print(
-        f"{count} cells, {len(of_ours(out))} processes left, {len(list(temporary.iterdir()))} temporary files"
-    )
+    print(f"{count} cells, {len(of_ours(out))} processes left, {len(list(temporary.iterdir()))} temporary files")
     for line in wrong:
         print(line, file=sys.stderr)
     return 1 if wrong else 0

@@ -130,23 +130,15 @@ def _verdict(one: Side, base: Side, true_ratio: float) -> Verdict:
 
 def main() -> int:
     """Prints a table; exit status 1 if a target is missed."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--trials", type=int, default=100, help="trials of each sensor")
     parser.add_argument("--seed", type=int, default=1, help="seed of the first trial")
     parser.add_argument("--difference", type=float, default=3.0, metavar="PERCENT")
-    parser.add_argument(
-        "--spread", type=float, default=1.0, metavar="PERCENT", help="spread of runs of one medium"
-    )
-    parser.add_argument(
-        "--sensor", action="append", choices=SENSORS, help="only this sensor; may be repeated"
-    )
+    parser.add_argument("--spread", type=float, default=1.0, metavar="PERCENT", help="spread of runs of one medium")
+    parser.add_argument("--sensor", action="append", choices=SENSORS, help="only this sensor; may be repeated")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
-    print(
-        f"SIMULATED; media differ by {options.difference:g} %, {REPEATS} runs of each vary by {options.spread:g} %"
-    )
+    print(f"SIMULATED; media differ by {options.difference:g} %, {REPEATS} runs of each vary by {options.spread:g} %")
     print("| sensor | trials | found | not invented | ratio held | median width |\n|---|---|---|---|---|---|")
     good = True
     for sensor in options.sensor or SENSORS:

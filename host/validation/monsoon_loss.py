@@ -30,22 +30,17 @@ def random_work(seed: int) -> Supply:
     """Supply of a board that switches between three levels at random, about fifty times a second."""
     rng = np.random.default_rng(seed)
     steps = np.cumsum(rng.exponential(0.02, 500))
-    return Supply(
-        (0.0, *steps), tuple(0.5 + rng.choice([0.0, 0.4, 0.9], 501)), tuple(5.1 + rng.normal(0, 0.01, 501))
-    )
+    return Supply((0.0, *steps), tuple(0.5 + rng.choice([0.0, 0.4, 0.9], 501)), tuple(5.1 + rng.normal(0, 0.01, 501)))
 
 
 def recorded(made: Stream) -> PowerTrace:
     """Trace that the host decodes from the packets."""
     memory = UNIT.memory()
     scale = HVPM.channel_scale("main", lambda opcode, length, signed: memory[opcode])
-    events = MonsoonAssembler(Calibration(HVPM, "main", scale)).take(
-        made.packets.tobytes(), made.due_ns + 10**12
-    )
+    events = MonsoonAssembler(Calibration(HVPM, "main", scale)).take(made.packets.tobytes(), made.due_ns + 10**12)
     samples = [event for event in events if isinstance(event, Samples)]
     columns = (
-        np.concatenate([getattr(one, name) for one in samples])
-        for name in ("meter_ns", "current_a", "voltage_v")
+        np.concatenate([getattr(one, name) for one in samples]) for name in ("meter_ns", "current_a", "voltage_v")
     )
     return PowerTrace.of(*columns, [event.gap for event in events if isinstance(event, GapEvent)])
 

@@ -20,9 +20,7 @@ def write_log(path: Path, operations: int) -> int:
     kinds, gaps_ns = rng.integers(0, 2, RECORDS_A_BLOCK), rng.integers(80, 400, RECORDS_A_BLOCK)
     durations_ns = rng.lognormal(8, 1, RECORDS_A_BLOCK).astype(int)
     records = [byte_size(0, 1000), byte_size(1, 1000)]
-    records += [
-        operation(*row) for row in zip(kinds.tolist(), gaps_ns.tolist(), durations_ns.tolist(), strict=True)
-    ]
+    records += [operation(*row) for row in zip(kinds.tolist(), gaps_ns.tolist(), durations_ns.tolist(), strict=True)]
     step_ns = int(gaps_ns.sum() + durations_ns.sum())
     sample = bytearray(block(0, 0, records))
     blocks = -(-operations // RECORDS_A_BLOCK)

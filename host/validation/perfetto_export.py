@@ -51,9 +51,7 @@ def page(folder: Path) -> Path:
 
 def main() -> int:
     """Prints the counts of the trace processor; exit status 1 if it failed."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("record", type=Path, metavar="RECORD")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="opjoule-perfetto-") as temporary:

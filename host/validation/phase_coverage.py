@@ -105,9 +105,7 @@ def trials(seed: int, *, pairs: bool, own_power: bool, map_u_s: float) -> list[T
         return round(time_s * board_rate * 1e9)
 
     marked = [Phase(f"{n}", 1, board_ns(a), board_ns(b), role=Role.WORK) for n, (a, b) in enumerate(spans)]
-    idles = [
-        Phase("idle", 1, board_ns(a), board_ns(a + 2.0), role=Role.BASELINE) for a in (0.2, LENGTH_S - 2.2)
-    ]
+    idles = [Phase("idle", 1, board_ns(a), board_ns(a + 2.0), role=Role.BASELINE) for a in (0.2, LENGTH_S - 2.2)]
     idle = idle_power(aligned.cells, [aligned.window(phase, phase) for phase in idles], aligned.sensor)
     power_w = supply.current_a * supply.voltage_v
     idle_w = float(power_w[: round(IDLE_S / GRID_S)].mean())
@@ -119,23 +117,17 @@ def trials(seed: int, *, pairs: bool, own_power: bool, map_u_s: float) -> list[T
         for name in FIGURES:
             figure = figures[f"{n}"][name]
             assert isinstance(figure, Figure) and figure.standard_u is not None
-            made.append(
-                Trial(name, own_power, map_u_s, end_s - start_s, figure.value, figure.standard_u, truth[name])
-            )
+            made.append(Trial(name, own_power, map_u_s, end_s - start_s, figure.value, figure.standard_u, truth[name]))
     return made
 
 
 def main() -> int:
     """Prints the tables."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--trials", type=int, default=40, help="runs of each kind, with 16 phases each")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    print(
-        f"SIMULATED; intervals of 100 that hold the true value (median u / energy), {options.trials} runs each"
-    )
+    print(f"SIMULATED; intervals of 100 that hold the true value (median u / energy), {options.trials} runs each")
     for pairs in (False, True):
         every = [
             one
@@ -144,9 +136,7 @@ def main() -> int:
             for n in range(options.trials)
             for one in trials(options.seed + 1000 * n, pairs=pairs, own_power=own_power, map_u_s=map_u_s)
         ]
-        print(
-            f"\n{'shunt and bus' if pairs else 'shunt alone'}: {len(every)} figures, {_share_and_width(every)}"
-        )
+        print(f"\n{'shunt and bus' if pairs else 'shunt alone'}: {len(every)} figures, {_share_and_width(every)}")
         heads = [f"{1e3 * a:.0f} to {1e3 * b:.0f} ms" for a, b in BANDS_S]
         print(f"| phases | map | figure | {' | '.join(heads)} | all |\n|{'---|' * (len(heads) + 4)}")
         for own_power in (False, True):

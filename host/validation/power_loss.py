@@ -209,9 +209,7 @@ def cut_record(out: Path, log: Path, cuts: int, chance: random.Random, *, report
     whole = read_trace(out)
     ends: list[tuple[int, int | None]] = [(number, None) for number in range(len(made) + 1)]
     writes = [number for number, entry in enumerate(made) if len(entry.data) > 1]
-    ends += [
-        (number, chance.randrange(1, len(made[number].data))) for number in chance.choices(writes, k=cuts)
-    ]
+    ends += [(number, chance.randrange(1, len(made[number].data))) for number in chance.choices(writes, k=cuts)]
     print(
         f"{len(made)} changes, {len(whole)} samples; cuts after each change and within {cuts} writes",
         flush=True,
@@ -227,16 +225,12 @@ def cut_record(out: Path, log: Path, cuts: int, chance: random.Random, *, report
                 disk.make(made[end], part)
             folder = Path(place, "cut")
             disk.write(str(out), folder, how, chance)
-            status, wrong = judge(
-                folder, whole, report=report and number % REPORT_EVERY == 0, kill=how == KILL
-            )
+            status, wrong = judge(folder, whole, report=report and number % REPORT_EVERY == 0, kill=how == KILL)
             shutil.rmtree(folder)
             tally[how][status] += 1
             if wrong:
                 broken += 1
-                print(
-                    f"  not survived: {how}, change {end}, byte {part}: {'; '.join(wrong)}", file=sys.stderr
-                )
+                print(f"  not survived: {how}, change {end}, byte {part}: {'; '.join(wrong)}", file=sys.stderr)
     for how, counts in tally.items():
         outcomes = ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
         print(f"| record: {how} | {sum(counts.values())} | {outcomes} |", flush=True)
@@ -267,10 +261,7 @@ def _restores(folder: Path, chance: random.Random) -> bool:
         knob.write_text("a\n")
     done = chance.randrange(6)
     journal = str(folder / "journal")
-    steps = [
-        Change("x", ("put", str(knob), "b"), ("put", str(knob), "a"), lasting=True)
-        for knob in knobs[: done + 1]
-    ]
+    steps = [Change("x", ("put", str(knob), "b"), ("put", str(knob), "a"), lasting=True) for knob in knobs[: done + 1]]
     subprocess.run(["sh", "-s"], input=prepare_script(steps, journal), check=True, stdout=subprocess.DEVNULL)
     newest = Path(journal, f"{done + 1:04}.undo")
     knobs[done].write_text("a\n")  # its change comes after its undo
@@ -284,9 +275,7 @@ def _restores(folder: Path, chance: random.Random) -> bool:
 def main() -> int:
     """Prints the tables; exit status 1 if a cut was not survived."""
     parser = argparse.ArgumentParser(description="Simulates a loss of power at any write, SIMULATED.")
-    parser.add_argument(
-        "--cuts", type=int, default=400, help="cuts within writes, besides one after each change"
-    )
+    parser.add_argument("--cuts", type=int, default=400, help="cuts within writes, besides one after each change")
     parser.add_argument("--journal-cuts", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--keep", type=Path, help="keep the record and the log in this folder")

@@ -40,9 +40,7 @@ def _report(directory: Path) -> None:
     one_thread = background_threads(timeline.database) == 1
     seconds = background_s(edges_ns, timeline.activities, one_thread=one_thread)
     beside = [of_activity for name, of_activity in seconds.items() if name != SYNC]
-    print(
-        f"\n{directory}: {timeline.database}, {len(made)} operations, {cpu_s.sum():.2f} s of processor time"
-    )
+    print(f"\n{directory}: {timeline.database}, {len(made)} operations, {cpu_s.sum():.2f} s of processor time")
     print("| percentile | busy | processor time of a busy second | residual |\n|---|---|---|---|")
     for fraction in (RARE, *FREQUENT):
         busy_s = operations_in(edges_ns, made, Waits.of(made, fraction))[1].sum(axis=1)
@@ -58,9 +56,7 @@ def _report(directory: Path) -> None:
 
 def main() -> int:
     """Prints a table for each record."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("records", nargs="+", type=Path, metavar="RECORD")
     for record in parser.parse_args().records:
         _report(record)

@@ -111,9 +111,7 @@ def measure(seed: int) -> Measurement:
             "energy_j": energies.energy,
         }
         budgets["write_back_energy_j"] = energies.write_back
-        return printed_figures, {
-            name: dict(energy.budget.parts) for name, energy in budgets.items() if energy
-        }
+        return printed_figures, {name: dict(energy.budget.parts) for name, energy in budgets.items() if energy}
 
     delivered, _ = evaluate(rig.trace, bounds)
     exact = _exact(drawn)
@@ -146,8 +144,7 @@ def _board_side(chance: random.Random, load: Load, edges_s: list[float]) -> tupl
         np.array(stamps_ns, np.int64), np.array(levels, np.int8), np.full(len(edges_s), u_ns, np.float64)
     )
     phases = [
-        usual_phase(name, 1, board_ns(start_s), board_ns(end_s))
-        for name, (start_s, end_s) in load.phases_s.items()
+        usual_phase(name, 1, board_ns(start_s), board_ns(end_s)) for name, (start_s, end_s) in load.phases_s.items()
     ]
     return edges, phases
 

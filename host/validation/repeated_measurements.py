@@ -53,9 +53,7 @@ def row(about: str, figures: list[KnownFigure]) -> str:
 
 def main() -> int:
     """Prints a line for each measurement, and a table of all; exit status 1 if the headline is held too rarely."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--measurements", type=int, default=10, metavar="N")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR")
     parser.add_argument("--seed", type=int, default=1, help="seed of the first measurement")
@@ -66,9 +64,7 @@ def main() -> int:
         out = options.out / f"{number:02}"
         took_s = measured(out, options.options or list(DEFAULT), number)
         measurements.append(known_figures(out))
-        headline = next(
-            (str(figure) for figure in measurements[-1] if figure.about == HEADLINE), "no headline"
-        )
+        headline = next((str(figure) for figure in measurements[-1] if figure.about == HEADLINE), "no headline")
         print(f"{number:2}  {headline}  {took_s:.0f} s", flush=True)
     print("| figure | identified | held | median width | median error |\n|---|---|---|---|---|")
     everything = [figure for figures in measurements for figure in figures]

@@ -185,9 +185,7 @@ def _deviation(rig: Recording) -> float:
 
 def main() -> int:
     """Prints a row for each record beyond a limit, and the counts; exit status 1 if a limit is exceeded."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--records", type=int, default=200)
     parser.add_argument("--first-seed", type=int, default=0)
     options = parser.parse_args()
@@ -204,9 +202,7 @@ def _summary(found: list[tuple[Drawn, Outcome]]) -> bool:
     """Prints the counts; True if the limits are kept."""
     outcomes = [outcome for _, outcome in found]
     print(f"SIMULATED, {len(found)} records of {SECONDS:g} s")
-    print(
-        "| old conversion | stamp off by at most | gap off by at most | unread | counted | intervals hold |"
-    )
+    print("| old conversion | stamp off by at most | gap off by at most | unread | counted | intervals hold |")
     print("|---|---|---|---|---|---|")
     kinds = itertools.product((False, True), (False, True))
     for finishes, outages in kinds:

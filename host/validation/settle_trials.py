@@ -123,16 +123,11 @@ def trial(kind: str, idle_s: float, tail_w: float, seed: int) -> tuple[bool, boo
 def main() -> None:
     """Prints one row for each board and idle length, in percent of the trials."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument(
-        "--trials", type=int, default=400, metavar="N", help="trials of each cell (default: 400)"
-    )
+    parser.add_argument("--trials", type=int, default=400, metavar="N", help="trials of each cell (default: 400)")
     parser.add_argument("--tails-mw", type=float, nargs="+", default=[5, 10, 20, 40, 66], metavar="MW")
     options = parser.parse_args()
     print(f"SIMULATED, {options.trials} trials a cell, idle {IDLE_W} W, in percent")
-    print(
-        "| board | idle [s] | reported | refused |"
-        + "".join(f" missed {mw:g} mW |" for mw in options.tails_mw)
-    )
+    print("| board | idle [s] | reported | refused |" + "".join(f" missed {mw:g} mW |" for mw in options.tails_mw))
     for kind in BOARDS:
         for idle_s in (2.0, 3.0, 30.0, 60.0):
             quiet = [trial(kind, idle_s, 0.0, seed) for seed in range(options.trials)]

@@ -49,9 +49,7 @@ def trial(seed: int, meter: Meter) -> Trial:
         fitted = fit_signature(meter_ns, power_w, run.patterns, meter.conversion_ns).clock_map
     except AlignmentError:
         return Trial(np.inf, False, wrong_locks)
-    times_ns = (
-        np.linspace(run.patterns[0].start_ns, run.patterns[1].change_ns[-1], 5).astype(np.int64).tolist()
-    )
+    times_ns = np.linspace(run.patterns[0].start_ns, run.patterns[1].change_ns[-1], 5).astype(np.int64).tolist()
     errors_us = [abs(fitted.to_target(time) - truth.to_target(time)) * 1e-3 for time in times_ns]
     covered = all(error <= 2e-3 * fitted.u_ns(time) for error, time in zip(errors_us, times_ns, strict=True))
     return Trial(max(errors_us), covered, wrong_locks + int(max(errors_us) > WRONG_LOCK_US))
@@ -77,9 +75,7 @@ def validate(meter: Meter, trials: int, first_seed: int) -> bool:
 
 def main() -> int:
     """Validates both meters; exit status 1 if a limit is exceeded."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--trials", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0, help="seed of the first trial")
     options = parser.parse_args()

@@ -84,9 +84,7 @@ class Row:
         if self.model is None:
             return f"{self.about:<58} {'not bound':>12} {self.measured:>12.4g} {self.unit}"
         mark = "" if self.passed else f"  MORE THAN {100 * self.within:g} % OFF"
-        figures = (
-            f"{self.model:>12.4g} {self.measured:>12.4g} {self.unit:<6} {self.measured / self.model:.3f}"
-        )
+        figures = f"{self.model:>12.4g} {self.measured:>12.4g} {self.unit:<6} {self.measured / self.model:.3f}"
         return f"{self.about:<58} {figures}{mark}"
 
 
@@ -166,9 +164,7 @@ def load_rows(place: Path, db: str, device: str, storage: str) -> Iterator[Row]:
         span_s = at_s[last] - at_s[first]
         for name, column in (("bandwidth", "device_written_bytes"), ("load", "process_written_bytes")):
             measured = float(load[column][last] - load[column][first]) / span_s
-            yield Row(
-                f"{about}: {name}, {span_s:.0f} s bound", rate * 1e-6, measured * 1e-6, "MB/s", RATE_WITHIN
-            )
+            yield Row(f"{about}: {name}, {span_s:.0f} s bound", rate * 1e-6, measured * 1e-6, "MB/s", RATE_WITHIN)
         return
     written_bytes = float(load["device_written_bytes"][-1] - load["device_written_bytes"][0])
     span_s = float(at_s[-1] - at_s[0])
@@ -213,8 +209,7 @@ def read_row() -> Row:
         place = Path(folder) / "database"
         loader_ops_per_s((), place, "load")
         pairs = [
-            (loader_ops_per_s((), place, "run"), loader_ops_per_s(simulator.under, place, "run"))
-            for _ in range(PAIRS)
+            (loader_ops_per_s((), place, "run"), loader_ops_per_s(simulator.under, place, "run")) for _ in range(PAIRS)
         ]
     alone, slowed = (max(pair) for pair in zip(*pairs, strict=True))
     return Row("leveldb: reads from memory", alone, slowed, "1/s", READ_WITHIN)
@@ -236,9 +231,7 @@ def rows(only: str | None, db: str | None, keep: Path) -> Iterator[Row]:
 
 def main() -> int:
     """Measures, and prints model, found and their ratio; exit status 1 if a limit is exceeded."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", choices=sorted(BOARDS), help="only this medium")
     parser.add_argument("--db", choices=ENGINES, help="only this database")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep the records in this folder")

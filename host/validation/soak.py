@@ -63,9 +63,7 @@ def soak(hours: float, seed: int) -> bool:
     chance, source, reader = random.Random(seed), PairsSource(count=24), FrameReader()
     meter, tally = assembler(anchor=source.ticks), Tally()
     first_kib, hour, begun_s, number = 0, 0, time.monotonic(), 0
-    print(
-        "| simulated hours | conversions | samples | lost and counted | wraps of the ticks | memory, MiB | s |"
-    )
+    print("| simulated hours | conversions | samples | lost and counted | wraps of the ticks | memory, MiB | s |")
     print("|---|---|---|---|---|---|---|", flush=True)
     while source.index * PERIOD_S < hours * 3600:
         data = bytearray()
@@ -104,9 +102,7 @@ def soak(hours: float, seed: int) -> bool:
 
 def main() -> int:
     """Runs the soak; exit status 1 if a check fails."""
-    parser = argparse.ArgumentParser(
-        description="Feeds hours of frames through the host's reader, SIMULATED."
-    )
+    parser = argparse.ArgumentParser(description="Feeds hours of frames through the host's reader, SIMULATED.")
     parser.add_argument("--hours", type=float, default=24.0)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()

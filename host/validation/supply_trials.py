@@ -117,22 +117,16 @@ def trial(board: str, medium: str, seed: int, load: int | None = None) -> Stated
     if least is None:
         raise ValueError("the trace contains no voltage")
     gained_v = true_v * (1 + rig.bus_gain_error)
-    return Stated(
-        least.is_under(limit_v), gained_v - limit_v, least.voltage_v + 2 * least.line_u_v - gained_v
-    )
+    return Stated(least.is_under(limit_v), gained_v - limit_v, least.voltage_v + 2 * least.line_u_v - gained_v)
 
 
 def main() -> None:
     """Prints one row for each board and medium."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument(
-        "--seeds", type=int, default=200, metavar="N", help="rigs of each cell (default: 200)"
-    )
+    parser.add_argument("--seeds", type=int, default=200, metavar="N", help="rigs of each cell (default: 200)")
     options = parser.parse_args()
     print("SIMULATED")
-    print(
-        "| board | medium | rigs | faults | smallest true margin [V] | greatest error to the low side [V] |"
-    )
+    print("| board | medium | rigs | faults | smallest true margin [V] | greatest error to the low side [V] |")
     for board in BOARDS:
         for medium in MEDIA:
             trials = [trial(board, medium, seed) for seed in range(options.seeds)]

@@ -97,9 +97,7 @@ def _lagging(load: Float64Array, lag_ns: float) -> Float64Array:
     """Applies a first-order lag, by its impulse response (cut off after 12 time constants)."""
     decay = GRID_NS / lag_ns
     later = np.arange(int(12 / decay) + 2)
-    response = np.concatenate(
-        [[1 + np.expm1(-decay) / decay], np.expm1(-decay) ** 2 / decay * np.exp(-decay * later)]
-    )
+    response = np.concatenate([[1 + np.expm1(-decay) / decay], np.expm1(-decay) ** 2 / decay * np.exp(-decay * later)])
     return np.convolve(load, response)[: load.size]
 
 
@@ -113,9 +111,7 @@ def watch(
     rng: np.random.Generator, run: Run, meter: Meter, ppm: float
 ) -> tuple[npt.NDArray[np.int64], Float64Array, ClockMap]:
     """Simulates a meter with its own clock; returns sample centres, power, and the true map board -> meter."""
-    truth = ClockMap(
-        "board", "meter", run.start_ns, int(rng.integers(0, 10**10)), 1 + ppm * 1e-6, 0, 0, "truth", 0, 0
-    )
+    truth = ClockMap("board", "meter", run.start_ns, int(rng.integers(0, 10**10)), 1 + ppm * 1e-6, 0, 0, "truth", 0, 0)
     running = np.concatenate([[0.0], np.cumsum(run.power_w)])
     length_ns = run.power_w.size * GRID_NS
     centre_ns = truth.target_ref_ns + np.arange(

@@ -174,9 +174,7 @@ def _recorded(rng: np.random.Generator, truth: SyncLine, toggle_s: Float64Array,
     board_ns = truth.on_board_ns(toggle_s) + np.rint(rng.normal(0, u_ns)).astype(np.int64)
     late = rng.random(count) < LATE
     board_ns = board_ns - np.where(late, rng.integers(10_000, 3_000_000, count), 0)
-    meter_ns = truth.on_meter_ns(toggle_s) + np.rint(
-        truth.delay_ns + rng.normal(0, METER_U_NS, count)
-    ).astype(np.int64)
+    meter_ns = truth.on_meter_ns(toggle_s) + np.rint(truth.delay_ns + rng.normal(0, METER_U_NS, count)).astype(np.int64)
     kept_board, kept_meter = rng.random(count) > lost, rng.random(count) > lost
     glitches = rng.poisson(INVENTED * count)
     glitch_ns = rng.integers(meter_ns[0], meter_ns[-1], glitches)

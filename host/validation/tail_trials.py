@@ -65,15 +65,11 @@ def line(name: str, parts: Sequence[Held]) -> str:
 
 def main() -> int:
     """Prints a table of all records, by record and by part."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("records", nargs="+", type=Path, metavar="RECORD")
     parser.add_argument("--trials", type=int, default=16, help="trials of each record")
     parser.add_argument("--seed", type=int, default=1, help="seed of the first trial")
-    parser.add_argument(
-        "--late", action="store_true", help="the tail begins half a second after the last write"
-    )
+    parser.add_argument("--late", action="store_true", help="the tail begins half a second after the last write")
     parser.add_argument(
         "--storage-sensor",
         choices=("board", "own"),

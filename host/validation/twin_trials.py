@@ -175,11 +175,7 @@ def recorded(truth: Truth, chance: random.Random, medium_name: str = "made-up") 
     for start_ns, end_ns, cores in story.cores:
         busy_cores[(centre_ns >= start_ns) & (centre_ns < end_ns)] = cores
     model = PowerModel(truth.board, truth.medium, truth.supply)
-    power_w = (
-        model.rest_w
-        - truth.board.power_w(0.0)
-        + np.array([truth.board.power_w(float(b)) for b in busy_cores])
-    )
+    power_w = model.rest_w - truth.board.power_w(0.0) + np.array([truth.board.power_w(float(b)) for b in busy_cores])
     # slow wander of the board's power, which no model describes
     power_w += np.cumsum(rng.normal(0, 1e-5, power_w.size))
     for stretch in MediumCourse(truth.medium.tail_s).between(0, int(edge_ns[-1]), story.busy):
@@ -256,9 +252,7 @@ def trial(seed: int) -> tuple[Truth, FittedTwin]:
 
 def main() -> int:
     """Prints for each parameter how often it was identified and held, and the width of its interval."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--trials", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--missed", action="store_true", help="print each interval that missed")

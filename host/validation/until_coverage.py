@@ -23,9 +23,7 @@ SPREADS = (0.01, 0.02, 0.03, 0.04, 0.06, 0.08)
 KEY = "marginal_energy_j"
 
 
-def coverage(
-    spread: float, wanted: float, trials: int, seed: int, least: int = REPEATS_MIN
-) -> tuple[float, float]:
+def coverage(spread: float, wanted: float, trials: int, seed: int, least: int = REPEATS_MIN) -> tuple[float, float]:
     """Share of the measurements whose last interval contains the true value, and their mean number of repeats.
 
     Args:
@@ -36,9 +34,7 @@ def coverage(
     rng = np.random.default_rng(seed)
     held, repeats = 0, 0
     for _ in range(trials):
-        figures = [
-            Figure(value_j, "J", 0.0) for value_j in rng.normal(TRUE_J, spread * TRUE_J, LIMIT).tolist()
-        ]
+        figures = [Figure(value_j, "J", 0.0) for value_j in rng.normal(TRUE_J, spread * TRUE_J, LIMIT).tolist()]
         number, ended = REPEATS, None
         while ended is None:
             mean = over_repeats(figures[:number])
@@ -52,9 +48,7 @@ def coverage(
 
 def main() -> int:
     """Prints the table."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--trials", type=int, default=20_000, help="measurements for each spread")
     parser.add_argument("--wanted", type=float, default=0.03, help="target for the relative uncertainty")
     parser.add_argument(

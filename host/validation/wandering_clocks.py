@@ -102,9 +102,7 @@ def wrong_pairs(line: SyncLine, board_index: np.ndarray, meter_index: np.ndarray
 def course(shape: str, duration_s: float, trials: int, first_seed: int) -> bool:
     """Runs the trials of one cell and prints its row; True if the limits are kept."""
     # All moments of a run share its delay. With random delays a hundred runs could not tell 95 % from 90.
-    courses = [
-        trial(first_seed + number, shape, duration_s, (number + 0.5) / trials) for number in range(trials)
-    ]
+    courses = [trial(first_seed + number, shape, duration_s, (number + 0.5) / trials) for number in range(trials)]
     seen = [one for one in courses if not one.refused]
     covered = float(np.mean([one.covered for one in seen])) if seen else 0.0
     greatest_us = np.array([one.greatest_us for one in seen])
@@ -124,8 +122,7 @@ def course(shape: str, duration_s: float, trials: int, first_seed: int) -> bool:
 def cold_starts(duration_s: float, trials: int, first_seed: int) -> bool:
     """Tests cold resonators whose edges are lost on both sides; prints a row. True if the limits are kept."""
     starts = [
-        trial(first_seed + number, "cold start", duration_s, (number + 0.5) / trials, LOSSY)
-        for number in range(trials)
+        trial(first_seed + number, "cold start", duration_s, (number + 0.5) / trials, LOSSY) for number in range(trials)
     ]
     covered = float(np.mean([one.covered for one in starts]))
     worst_u = np.array([one.worst_u for one in starts])
@@ -177,26 +174,19 @@ def resonators(count: int, first_seed: int) -> bool:
         pairs += edge_pairs.source_ns.size
         # The fit deals with a single wrong pair (a lost edge and a late or invented one nearby). A match at the wrong
         # place gives many wrong pairs.
-        wrong += (
-            wrong_pairs(line, edge_pairs.source_index, edge_pairs.target_index)
-            > 0.1 * edge_pairs.source_ns.size
-        )
+        wrong += wrong_pairs(line, edge_pairs.source_index, edge_pairs.target_index) > 0.1 * edge_pairs.source_ns.size
     print(f"SIMULATED resonators: {count}, {refused} refused, {wrong} matched wrongly, {pairs} pairs")
     return refused == 0 and wrong == 0
 
 
 def main() -> int:
     """Runs all tests; exit status 1 if a limit is exceeded."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--trials", type=int, default=100, help="trials of each shape and duration")
     parser.add_argument("--resonators", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=0, help="seed of the first trial")
     options = parser.parse_args()
-    print(
-        "SIMULATED: | shape | min | covered % | greatest us: median | worst | stated | knots | wrong | refused | s |"
-    )
+    print("SIMULATED: | shape | min | covered % | greatest us: median | worst | stated | knots | wrong | refused | s |")
     held = [
         course(shape, duration_s, options.trials, options.seed)
         for shape in SHAPES
@@ -207,10 +197,7 @@ def main() -> int:
         "SIMULATED: | 30 % lost on both sides | min | covered % | worst error in u: median | of all | stated us | "
         "wrong | refused |"
     )
-    held += [
-        cold_starts(duration_s, max(2 * options.trials, LOSSY_TRIALS), options.seed)
-        for duration_s in DURATIONS_S
-    ]
+    held += [cold_starts(duration_s, max(2 * options.trials, LOSSY_TRIALS), options.seed) for duration_s in DURATIONS_S]
     print("SIMULATED: | shape | pause s | covered % | greatest us in it: median | worst | stated |")
     for shape in SHAPES:
         for pause_s in PAUSES_S:

@@ -109,9 +109,7 @@ def row(bench: Bench, case: Case) -> str:
 
 def main() -> None:
     """Prints the table for the options of the command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--engines", nargs="+", default=["leveldb", "sqlite"], choices=list(ENGINE_CALLS))
     parser.add_argument("--phases", nargs="+", default=["read"], choices=["read", "update", "blind"])
     parser.add_argument("--build", type=Path, default=ROOT / "build" / "loader")

@@ -93,9 +93,7 @@ def measure(program: Path, script: str, seconds: float) -> tuple[float, float, i
 
 def main() -> int:
     """Prints a row for each case. Returns: exit status, 1 if a case is above the target."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--probe", type=Path, default=ROOT / "build/loader/probe")
     asked = parser.parse_args()

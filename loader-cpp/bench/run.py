@@ -192,9 +192,7 @@ def memory(bench: Bench, targets: Targets) -> str:
             figures.anonymous_mib or 0,
             "MiB",
         )
-        lines.append(
-            f"- {engine}: {figures.anonymous_mib:.1f} MiB anonymous, {figures.peak_mib:.1f} MiB peak RSS."
-        )
+        lines.append(f"- {engine}: {figures.anonymous_mib:.1f} MiB anonymous, {figures.peak_mib:.1f} MiB peak RSS.")
         log.unlink()
         fresh(database)
     return "Load of 4,000,000 records of 1000 B with an operation log:\n\n" + "\n".join(lines)
@@ -255,9 +253,7 @@ def start_times(bench: Bench, engines: list[str], targets: Targets) -> str:
         )
         texts.append(f"{engine} {statistics.median(times_ms):.1f}")
         fresh(database)
-    return (
-        "From the start of the process to the first operation [ms], median of 11: " + ", ".join(texts) + "."
-    )
+    return "From the start of the process to the first operation [ms], median of 11: " + ", ".join(texts) + "."
 
 
 def introduction(bench: Bench, peers: list[Peer]) -> str:
@@ -297,9 +293,7 @@ def report(bench: Bench, engines: list[str], peers: list[Peer], only: list[str])
     targets = Targets()
     sections = {
         "engines": lambda: engine_table(bench, engines, peers, targets),
-        "operation log": lambda: (
-            operation_log(bench, targets) + "\n\n" + log_bytes(bench, "leveldb", targets)
-        ),
+        "operation log": lambda: operation_log(bench, targets) + "\n\n" + log_bytes(bench, "leveldb", targets),
         "memory": lambda: memory(bench, targets),
         "threads": lambda: threads(bench, engines, targets),
         "start": lambda: start_times(bench, engines, targets),
@@ -312,18 +306,14 @@ def report(bench: Bench, engines: list[str], peers: list[Peer], only: list[str])
 def build(folder: Path) -> None:
     """Brings `loader` and `bare-loop` up to date."""
     source = ROOT / "loader-cpp"
-    subprocess.run(
-        ["cmake", "-S", source, "-B", folder, "-G", "Ninja"], check=True, stdout=subprocess.DEVNULL
-    )
+    subprocess.run(["cmake", "-S", source, "-B", folder, "-G", "Ninja"], check=True, stdout=subprocess.DEVNULL)
     quiet = subprocess.DEVNULL
     subprocess.run(["cmake", "--build", folder, "--target", "loader", "bare-loop"], check=True, stdout=quiet)
 
 
 def main() -> None:
     """Runs the benchmark that the command line asks for, and writes its page."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--engines", nargs="+", default=list(ENGINES), choices=ENGINES)
     parser.add_argument("--records", type=int, default=500_000)
     parser.add_argument("--operations", type=int, default=500_000)
@@ -337,9 +327,7 @@ def main() -> None:
     )
     parser.add_argument("--build", type=Path, default=ROOT / "build" / "loader")
     parser.add_argument("--dir", type=Path, default=ROOT / "build" / "bench", help="folder for the databases")
-    parser.add_argument(
-        "--out", default=str(ROOT / "docs" / "benchmarks.md"), help="file for the page; '-' is stdout"
-    )
+    parser.add_argument("--out", default=str(ROOT / "docs" / "benchmarks.md"), help="file for the page; '-' is stdout")
     parser.add_argument("--ycsb-cpp", type=Path, help="the binary of an installed YCSB-cpp")
     parser.add_argument("--go-ycsb", type=Path, help="the binary of an installed go-ycsb")
     parser.add_argument("--ycsb", type=Path, help="the folder of an installed Java YCSB")

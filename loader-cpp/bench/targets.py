@@ -84,12 +84,7 @@ class Targets:
         """The table as Markdown, with the number of missed targets and the reasons."""
         about = "Ratios to the bare loop are judged by processor time, which other work on the computer disturbs least."
         head = f"{about}\n\n| measure | target | figure | |\n|---|---|---|---|\n"
-        return (
-            head
-            + "\n".join(self.rows)
-            + f"\n\n{len(self.rows)} measures, {self.missed} missed."
-            + self.reasons()
-        )
+        return head + "\n".join(self.rows) + f"\n\n{len(self.rows)} measures, {self.missed} missed." + self.reasons()
 
     def reasons(self) -> str:
         """Reasons for the missed targets, by kind."""

@@ -30,9 +30,7 @@ def _check(what, name):
     """Raises ValueError at once for a name that the probe would refuse, even if there is no probe."""
     if name not in _checked:
         if not (isinstance(name, str) and _NAME.fullmatch(name)):
-            raise ValueError(
-                f"{what} {name!r}: a name has 1 to 63 of the letters a to z, digits, '_', '.' and '-'"
-            )
+            raise ValueError(f"{what} {name!r}: a name has 1 to 63 of the letters a to z, digits, '_', '.' and '-'")
         _checked.add(name)
 
 

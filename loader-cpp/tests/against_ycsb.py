@@ -194,9 +194,7 @@ def compare_mix(tools: Tools, report: Report, draws: int) -> None:
     asked = ["recordcount=1000", f"operationcount={draws * 5 // 4}", "fieldlength=1", "readallfields=false"]
     asked += ["maxscanlength=5", *(f"{kind}proportion={share}" for kind, share in shares.items())]
     outputs = tools.both("run", asked)
-    ours, theirs = (
-        Counter[Hashable](re.findall(rb"^([A-Z]+) usertable", out, re.MULTILINE)) for out in outputs
-    )
+    ours, theirs = (Counter[Hashable](re.findall(rb"^([A-Z]+) usertable", out, re.MULTILINE)) for out in outputs)
     report.same_distribution("kinds", ours, theirs)
     chosen = re.compile(rb"^(READ|UPDATE) \S+ \S+ \[ (field\d)[ =]", re.MULTILINE)
     ours, theirs = (Counter[Hashable](chosen.findall(out)) for out in outputs)
@@ -223,9 +221,7 @@ def compare_field_lengths(tools: Tools, report: Report, draws: int, name: str) -
         asked += ["minfieldlength=5"] if name == "uniform" else []
         outputs = tools.both("load", asked)
     ours, theirs = (
-        Counter[Hashable](
-            len(value) for line in inserts_of(out) for value in values_of(line, fields).values()
-        )
+        Counter[Hashable](len(value) for line in inserts_of(out) for value in values_of(line, fields).values())
         for out in outputs
     )
     report.same_distribution(f"field lengths, {name}", ours, theirs)
@@ -249,9 +245,7 @@ def compare_characters(tools: Tools, report: Report, draws: int) -> None:
 
 def main() -> None:
     """Runs every comparison. Exits with 1 if one fails."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jars", type=Path, default=ROOT / "build" / "ycsb")
     parser.add_argument("--loader", type=Path, default=ROOT / "build" / "loader" / "loader")
     parser.add_argument("--draws", type=int, default=DRAWS)

@@ -20,9 +20,7 @@ BLOCK_BYTES = 4096
 def dd(*operands):
     """Runs dd and returns its duration [s]. If dd fails, ends the job with dd's last message."""
     start_s = time.monotonic()
-    ran = subprocess.run(
-        ["dd", f"bs={BLOCK_BYTES}", *operands], stderr=subprocess.PIPE, text=True, check=False
-    )
+    ran = subprocess.run(["dd", f"bs={BLOCK_BYTES}", *operands], stderr=subprocess.PIPE, text=True, check=False)
     if ran.returncode != 0:
         sys.exit(f"job.py: {ran.stderr.strip().splitlines()[-1]}")
     return time.monotonic() - start_s
@@ -51,9 +49,7 @@ def main():
         sys.exit(f"job.py: the file has {stored} bytes instead of {asked.blocks * BLOCK_BYTES}")
     for name, lasted_s in (("WRITE", wrote_s), ("READ", read_s)):
         per_s = asked.blocks * BLOCK_BYTES / lasted_s
-        results.add(
-            name, operations=asked.blocks, answer=stored, mean_s=lasted_s, bandwidth_bytes_per_s=per_s
-        )
+        results.add(name, operations=asked.blocks, answer=stored, mean_s=lasted_s, bandwidth_bytes_per_s=per_s)
         print(f"{name}: {per_s / 1e6:.1f} MB/s", flush=True)
 
 

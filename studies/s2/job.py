@@ -137,9 +137,7 @@ def properties(asked, database, records, settings):
         "durability": durability(asked),
         "seed": asked.seed,
     }
-    made.update(
-        {"valuetext": asked.text or "generated"} if asked.data == "text" else {"valuecharacters": "any"}
-    )
+    made.update({"valuetext": asked.text or "generated"} if asked.data == "text" else {"valuecharacters": "any"})
     made.update(settings)
     return [part for key, value in made.items() for part in ("-p", f"{key}={value}")]
 

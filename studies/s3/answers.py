@@ -136,11 +136,7 @@ def _close(one, other):
     if len(one) != len(other):
         return False
     return all(
-        (
-            isinstance(a, float)
-            and isinstance(b, float)
-            and math.isclose(a, b, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
-        )
+        (isinstance(a, float) and isinstance(b, float) and math.isclose(a, b, rel_tol=TOLERANCE, abs_tol=TOLERANCE))
         or a == b
         for a, b in zip(one, other, strict=True)
     )

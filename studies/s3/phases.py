@@ -78,8 +78,7 @@ def _updated(asked, name, number):
     start, end = asked.between(*UPDATED)
     changed = _counts(asked.within(start, end))
     asked.left = [
-        row._replace(temperature=row.temperature + ADD) if start <= row.at_us < end else row
-        for row in asked.left
+        row._replace(temperature=row.temperature + ADD) if start <= row.at_us < end else row for row in asked.left
     ]
     return changed if name == "UPDATE" else [(sum(count for (count,) in changed),)]
 
@@ -303,6 +302,4 @@ def read_csv(path):
     """The readings of the CSV file."""
     with open(path, encoding="ascii", newline="") as lines:
         for sensor, moment, epoch, *values in csv.reader(lines):
-            yield SensorReading(
-                int(sensor), us_of(datetime.fromisoformat(moment)), int(epoch), *map(float, values)
-            )
+            yield SensorReading(int(sensor), us_of(datetime.fromisoformat(moment)), int(epoch), *map(float, values))

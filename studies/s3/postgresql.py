@@ -13,15 +13,11 @@ def client():
     try:
         import psycopg
     except ImportError as error:
-        raise Unmeasurable(
-            f"PostgreSQL's Python client is missing ({error}): pip install 'psycopg[binary]'"
-        ) from None
+        raise Unmeasurable(f"PostgreSQL's Python client is missing ({error}): pip install 'psycopg[binary]'") from None
     version = tuple(int(part) for part in psycopg.__version__.split(".")[:2])
     if version < OLDEST_CLIENT:
         oldest = ".".join(map(str, OLDEST_CLIENT))
-        raise Unmeasurable(
-            f"psycopg {psycopg.__version__} is too old: pip install 'psycopg[binary]>={oldest}'"
-        )
+        raise Unmeasurable(f"psycopg {psycopg.__version__} is too old: pip install 'psycopg[binary]>={oldest}'")
     return psycopg
 
 
@@ -50,9 +46,7 @@ class Postgresql(SqlSystem):
         except client().Error as error:
             raise Unmeasurable(f"PostgreSQL does not accept this client: {one_line(error)}") from None
         if version < OLDEST_SERVER * 10_000:
-            raise Unmeasurable(
-                f"PostgreSQL {OLDEST_SERVER} or later is needed, but this is {version // 10_000}"
-            )
+            raise Unmeasurable(f"PostgreSQL {OLDEST_SERVER} or later is needed, but this is {version // 10_000}")
         self.version = f"{version // 10_000}.{version % 10_000}"
 
     def create(self):

@@ -172,9 +172,7 @@ class SensorFile:
 
     def about(self):
         """Description of the contents in one line."""
-        left_out = [
-            f"{self.left_out[why]} with {words}" for why, words in MALFORMED.items() if self.left_out[why]
-        ]
+        left_out = [f"{self.left_out[why]} with {words}" for why, words in MALFORMED.items() if self.left_out[why]]
         count = sum(len(times) for times, _ in self._kept.values())
         return f"{self.path}: {count} readings, lines left out: {'; '.join(left_out) or 'none'}"
 
@@ -243,9 +241,7 @@ def drawn(rows, seed):
     readings = []
     sensors = {number: Sensor(number, seed) for number in range(1, SENSORS + 1)}
     epochs = {number: sensor.epochs() for number, sensor in sensors.items()}
-    times = {
-        number: [START_US + epoch * PERIOD_US for epoch in of_sensor] for number, of_sensor in epochs.items()
-    }
+    times = {number: [START_US + epoch * PERIOD_US for epoch in of_sensor] for number, of_sensor in epochs.items()}
     for number, chosen in stratified(times, rows).items():
         readings += sensors[number].readings(epochs[number][place] for place in chosen)
     return sorted(readings, key=lambda reading: (reading.at_us, reading.sensor))
@@ -275,9 +271,7 @@ def main():
         "--dataset", default="", metavar="FILE", help="the Intel Lab's data.txt (default: drawn readings)"
     )
     parser.add_argument("--rows", type=int, default=100_000, metavar="N", help="rows of the sample")
-    parser.add_argument(
-        "--seed", type=int, default=1, metavar="N", help="seed of the drawn data (default: 1)"
-    )
+    parser.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the drawn data (default: 1)")
     options = parser.parse_args()
     try:
         dataset = SensorFile(options.dataset) if options.dataset else DrawnReadings()

@@ -12,9 +12,7 @@ from readings import moment_of, us_of
 
 INSERT = "INSERT INTO readings VALUES (?, ?, ?, ?, ?, ?, ?)"
 READ = "SELECT * FROM readings WHERE sensor = ? AND taken_at = ?"
-UPDATE = (
-    "UPDATE readings SET temperature = temperature + ? WHERE sensor = ? AND taken_at >= ? AND taken_at < ?"
-)
+UPDATE = "UPDATE readings SET temperature = temperature + ? WHERE sensor = ? AND taken_at >= ? AND taken_at < ?"
 UPDATE_ROW = "UPDATE readings SET temperature = temperature + ? WHERE sensor = ? AND taken_at = ?"
 DELETE = "DELETE FROM readings WHERE sensor = ? AND taken_at >= ? AND taken_at < ?"
 DELETE_ROW = "DELETE FROM readings WHERE sensor = ? AND taken_at = ?"

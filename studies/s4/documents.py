@@ -76,9 +76,7 @@ class MongoDb:
         return self._points.find({}, {"_id": False})
 
     def _find_warm(self):
-        return self._points.find(
-            {"field": "temperature", "value": {"$gt": THRESHOLD}}, {"_id": False, "field": False}
-        )
+        return self._points.find({"field": "temperature", "value": {"$gt": THRESHOLD}}, {"_id": False, "field": False})
 
     def q1(self):
         """Every point."""

@@ -122,9 +122,7 @@ class Measurement:
         left_out = {}
         wanted = expected(points.read(self._path, options.points, left_out))
         count = wanted["Q1"][0]
-        about = (
-            "SYNTHETIC points" if not options.dataset else f"points of {os.path.basename(options.dataset)}"
-        )
+        about = "SYNTHETIC points" if not options.dataset else f"points of {os.path.basename(options.dataset)}"
         without = "".join(f", {number} lines {why}" for why, number in sorted(left_out.items()))
         print(f"{self._software[0]}, {count} {about}{without}", flush=True)
         self._timed("HARNESS_INGEST", lambda: self._batches(batch), LEAST_S)
@@ -156,9 +154,7 @@ class Measurement:
         try:
             return f"{self._server.title} {client.version()}", getattr(client, "stand_in", "")
         except Exception as error:
-            raise ServerFault(
-                f"{self._server.title} does not accept this client: {one_line(error)}"
-            ) from None
+            raise ServerFault(f"{self._server.title} does not accept this client: {one_line(error)}") from None
         finally:
             client.close()
             self._server.stop()
@@ -223,9 +219,7 @@ class Measurement:
         answer = digest(getattr(self._client, f"{query.lower()}_rows")())
         wanted = digest(rows_of(query, points.read(self._path, self._options.points, {})))
         if answer != wanted:
-            raise WrongAnswer(
-                f"{query}: {answer[0]} rows of digest {answer[1]}, not {wanted[0]} of {wanted[1]}"
-            )
+            raise WrongAnswer(f"{query}: {answer[0]} rows of digest {answer[1]}, not {wanted[0]} of {wanted[1]}")
         self._digests[query] = wanted
 
     def _see_what_is_kept(self, count):

@@ -20,10 +20,7 @@ SEEN_LIMIT_S = 600
 def batch(points):
     """Body of a request with some points, one line each."""
     return "".join(
-        [
-            f"readings,field={field},sensor={sensor} value={value!r} {at_ms}\n"
-            for at_ms, value, field, sensor in points
-        ]
+        [f"readings,field={field},sensor={sensor} value={value!r} {at_ms}\n" for at_ms, value, field, sensor in points]
     ).encode()
 
 
@@ -106,9 +103,7 @@ class InfluxDb(_OverHttp):
 
     _time = "time"
     _ALL = 'SELECT "value", "field", "sensor" FROM readings'
-    _WARM = (
-        f'SELECT "value", "sensor" FROM readings WHERE "field" = \'temperature\' AND "value" > {THRESHOLD}'
-    )
+    _WARM = f'SELECT "value", "sensor" FROM readings WHERE "field" = \'temperature\' AND "value" > {THRESHOLD}'
     _ms = staticmethod(int)
     """Time in an answer; the request asks for milliseconds."""
     _TOKEN = secrets.token_hex(16)
@@ -176,9 +171,7 @@ class QuestDb(_OverHttp):
 
     _time = "timestamp"
     _ALL = "SELECT timestamp, value, field, sensor FROM readings"
-    _WARM = (
-        f"SELECT timestamp, value, sensor FROM readings WHERE field = 'temperature' AND value > {THRESHOLD}"
-    )
+    _WARM = f"SELECT timestamp, value, sensor FROM readings WHERE field = 'temperature' AND value > {THRESHOLD}"
 
     @staticmethod
     def _ms(text):

@@ -73,12 +73,7 @@ def read(path, most, left_out):
             except (IndexError, ValueError):
                 left_out["malformed"] = left_out.get("malformed", 0) + 1
                 continue
-            if (
-                field not in FIELDS
-                or not sensor
-                or not math.isfinite(point[1])
-                or any(c in sensor for c in ' =",\\')
-            ):
+            if field not in FIELDS or not sensor or not math.isfinite(point[1]) or any(c in sensor for c in ' =",\\'):
                 left_out["malformed"] = left_out.get("malformed", 0) + 1
             elif last.get((field, sensor)) == point[0]:
                 left_out["repeated"] = left_out.get("repeated", 0) + 1

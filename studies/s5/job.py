@@ -67,9 +67,7 @@ def _arguments():
     transactions = "one transaction for each row, or one for each test"
     add("--transactions", choices=("row", "batch"), default="row", help=transactions)
     add("--sync", choices=SERVERS, default="none", help="server to which each transaction is carried")
-    add(
-        "--server", default="", metavar="ADDRESS", help="address of a PostgreSQL for --sync: postgresql://..."
-    )
+    add("--server", default="", metavar="ADDRESS", help="address of a PostgreSQL for --sync: postgresql://...")
     connections = "file with a line NAME = ODBC connection string, or library, for each"
     add("--connections", default="", metavar="FILE", help=connections)
     add("--opens", type=int, default=250, metavar="N", help="connections of T1 (default: 250)")
@@ -82,9 +80,7 @@ def _arguments():
         made.error("--opens, --by-state, --by-zip and --runs must be at least 1")
     if options.rows < options.by_state + options.by_zip:
         marked = options.by_state + options.by_zip
-        made.error(
-            f"--rows {options.rows} is less than the {marked} rows that the filters find: take a larger scale"
-        )
+        made.error(f"--rows {options.rows} is less than the {marked} rows that the filters find: take a larger scale")
     return options
 
 

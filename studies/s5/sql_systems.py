@@ -9,9 +9,7 @@ from opjoule_study import emptied
 
 TABLE = "opjoule_contacts"
 """Name used only by this study: on the user's server, the table is replaced, and dropped at the end."""
-_COLUMNS = ", ".join(
-    ["id INTEGER NOT NULL PRIMARY KEY", *(f"{name} VARCHAR({n})" for name, n in WIDTHS.items())]
-)
+_COLUMNS = ", ".join(["id INTEGER NOT NULL PRIMARY KEY", *(f"{name} VARCHAR({n})" for name, n in WIDTHS.items())])
 CREATE = f"CREATE TABLE {TABLE} ({_COLUMNS})"
 INDEX = f"CREATE INDEX opjoule_state ON {TABLE} (state)"
 DROP = f"DROP TABLE {TABLE}"

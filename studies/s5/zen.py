@@ -10,9 +10,7 @@ from contacts import WIDTHS
 from opjoule_study import Unmeasurable, emptied
 
 _RECORD = struct.Struct("<i" + "".join(f"{width}s" for width in WIDTHS.values()))
-_OFFSETS = dict(
-    zip(WIDTHS, (4 + sum(list(WIDTHS.values())[:number]) for number in range(len(WIDTHS))), strict=True)
-)
+_OFFSETS = dict(zip(WIDTHS, (4 + sum(list(WIDTHS.values())[:number]) for number in range(len(WIDTHS))), strict=True))
 """Column -> its offset in a record; texts are padded with zero bytes."""
 _CLIENTS = 60_000
 

@@ -33,9 +33,7 @@ with phase("insert"):
     database.execute("BEGIN")
     for key in order:
         with operation("insert"):
-            database.execute(
-                "INSERT INTO numbers VALUES (?, ?, ?)", (key, draw.randrange(rows), f"number {key}")
-            )
+            database.execute("INSERT INTO numbers VALUES (?, ?, ?)", (key, draw.randrange(rows), f"number {key}"))
     database.execute("COMMIT")
 results.add("insert", operations=rows)
 with phase("index"):

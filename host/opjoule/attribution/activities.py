@@ -108,8 +108,7 @@ def background_s(
     flush inside a compaction count for the flush.
     """
     seconds = {
-        name: overlap_s(edge_board_ns, intervals.start_ns, intervals.end_ns)
-        for name, intervals in activities.items()
+        name: overlap_s(edge_board_ns, intervals.start_ns, intervals.end_ns) for name, intervals in activities.items()
     }
     if SYNC in activities:
         waited = activities[SYNC].merged
@@ -117,9 +116,7 @@ def background_s(
     outer = [name for name in ("flush", "checkpoint", "compaction") if name in activities]
     carved = [(SYNC, outer)] + ([("flush", ["compaction"])] if one_thread else [])
     for inner, outers in carved:
-        for name, inside in _inside(
-            activities, inner, [name for name in outers if name in activities]
-        ).items():
+        for name, inside in _inside(activities, inner, [name for name in outers if name in activities]).items():
             seconds[name] = seconds[name] - overlap_s(edge_board_ns, inside.start_ns, inside.end_ns)
     return {name: np.maximum(seconds_of, 0.0) for name, seconds_of in seconds.items()}
 

@@ -82,9 +82,7 @@ def attribute_runs(works: Sequence[Work]) -> list[Attribution]:
         drawn_j = np.concatenate([run.medium.drawn_j for run in runs if run.medium]) * sound
         drawn_j *= budget.board.apart_u(budget.taken)
         other_j = energies_of(columns, above_j + drawn_j)
-        whole, *by_run = [
-            fit.with_spread([other]) for fit, other in zip([whole, *by_run], other_j, strict=True)
-        ]
+        whole, *by_run = [fit.with_spread([other]) for fit, other in zip([whole, *by_run], other_j, strict=True)]
     moved_j = np.zeros(len(columns.names)) if seen_j is None else np.abs(seen_j[0] - whole.energy_j)
     sensed = _sensed(works, runs)
     in_step = moved_j > MOVED_U * budget.standard_u_j(whole)
@@ -191,9 +189,7 @@ def _with_rivals(
         waits_j: energies with the least and the greatest cost of a wait, shape (q,) each; empty if few wait.
     """
     left = iter(rivals_j)
-    alike, placed, held = (
-        list(islice(left, len(models))) for models in (media.alike, media.placed, media.held)
-    )
+    alike, placed, held = (list(islice(left, len(models))) for models in (media.alike, media.placed, media.held))
     return fit.with_spread(alike).with_bounds(placed).with_bounds(held).with_bounds(waits_j, of_medium=False)
 
 
@@ -214,11 +210,7 @@ def _media(
     if any(run.medium for run in runs):
         return MediumModels(MediumColumns.none(above_j.size))
     pairs = [(work, run.edge_ns) for work, run in zip(works, runs, strict=True)]
-    known = [
-        MediumRun.of(work.counters, edge_ns, writing(work.activities))
-        for work, edge_ns in pairs
-        if work.counters
-    ]
+    known = [MediumRun.of(work.counters, edge_ns, writing(work.activities)) for work, edge_ns in pairs if work.counters]
     if len(known) < len(works):
         return MediumModels(MediumColumns.none(above_j.size))
     far, free = columns.sets.far, columns.sets.free

@@ -92,8 +92,6 @@ class FitBudget:
 
 def sum_of_sensors(one: MarginalEnergy, other: MarginalEnergy) -> Share:
     """Sum of two sensors' energies; a reference that both were calibrated against moves them together."""
-    in_common_j2 = math.fsum(
-        u * other.budget.shared.get(source, 0.0) for source, u in one.budget.shared.items()
-    )
+    in_common_j2 = math.fsum(u * other.budget.shared.get(source, 0.0) for source, u in one.budget.shared.items())
     variance_j2 = one.budget.standard_u**2 + other.budget.standard_u**2 + 2.0 * in_common_j2
     return Share(one.energy.value + other.energy.value, math.sqrt(max(variance_j2, 0.0)))

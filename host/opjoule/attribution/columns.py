@@ -25,9 +25,7 @@ FEW: Final = 16
 """Number of operations of usual length added to a neighbourhood, which may have few of its own."""
 
 
-def beyond_count(
-    count: Float64Array, busy_s: Float64Array, group: Groups
-) -> tuple[Float64Array, Float64Array]:
+def beyond_count(count: Float64Array, busy_s: Float64Array, group: Groups) -> tuple[Float64Array, Float64Array]:
     """Excess of a window's busy time, as a number of usual operations, near and far; each of shape (n, kinds).
 
     A longer operation does more work, or it waits, for a compaction or a slower processor. The near excess is relative
@@ -115,9 +113,7 @@ class PartColumns:
             waiting: many operations wait, so that half of their energy is assumed to follow their time.
         """
         near, far = beyond_count(count, busy_s, group)
-        of_kind = {
-            name: np.stack([count[:, at], near[:, at], far[:, at]], axis=1) for name, at in kinds.items()
-        }
+        of_kind = {name: np.stack([count[:, at], near[:, at], far[:, at]], axis=1) for name, at in kinds.items()}
         usual_s = busy_s.sum(axis=0) / np.maximum(count.sum(axis=0), 1e-300)
         if strays:
             usual_s[:] = busy_s.sum() / max(float(count.sum()), 1e-300)
@@ -161,17 +157,13 @@ class PartColumns:
     def matrix(self) -> Float64Array:
         """All columns, shape (n, p): three per kind, the activities between and within groups, the usual time."""
         activities = [column[:, None] for column in self.of_activity.values()]
-        return np.concatenate(
-            [*self.of_kind.values(), *activities, *activities, self.usual_s[:, None]], axis=1
-        )
+        return np.concatenate([*self.of_kind.values(), *activities, *activities, self.usual_s[:, None]], axis=1)
 
     @property
     def sets(self) -> ColumnSets:
         """Sets of columns, in the order of `matrix`."""
 
-        def marked(
-            count: int, near: int, far: int, activity_far: int, activity_near: int, usual: int
-        ) -> BoolArray:
+        def marked(count: int, near: int, far: int, activity_far: int, activity_near: int, usual: int) -> BoolArray:
             activities = (activity_far,) * len(self.of_activity) + (activity_near,) * len(self.of_activity)
             return np.array([*(count, near, far) * len(self.of_kind), *activities, usual], np.bool_)
 

@@ -93,9 +93,7 @@ class Counters:
         rate = np.diff(moved_bytes)[usual] / lasts_s[usual]
         return max(float(rate.max(initial=0.0)), 1.0)
 
-    def _interpolated(
-        self, moved_bytes: Float64Array, bytes_per_s: float, edge_board_ns: Int64Array
-    ) -> Float64Array:
+    def _interpolated(self, moved_bytes: Float64Array, bytes_per_s: float, edge_board_ns: Int64Array) -> Float64Array:
         moment_ns, knots_bytes = self._knots(moved_bytes, bytes_per_s * NS)
         after_ns = (edge_board_ns - self.board_ns[0]).astype(np.float64)
         return np.asarray(np.interp(after_ns, moment_ns, knots_bytes), np.float64)

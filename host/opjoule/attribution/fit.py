@@ -69,9 +69,7 @@ class Fit:
         """
         if not others_j:
             return self
-        bound_u_j = np.abs(np.stack(others_j) - self.energy_j).max(axis=0) / math.sqrt(
-            2.0 if of_medium else 3.0
-        )
+        bound_u_j = np.abs(np.stack(others_j) - self.energy_j).max(axis=0) / math.sqrt(2.0 if of_medium else 3.0)
         return replace(
             self,
             standard_u_j=np.hypot(self.standard_u_j, bound_u_j),
@@ -192,9 +190,7 @@ class _Blocks:
     ) -> _Blocks:
         time = group.duration_s / group.duration_s.sum()
         both = np.concatenate([columns, time[:, None]], axis=1)
-        with_time = Equations.of(
-            both, energy_j, group, np.append(sets.near, False), np.append(sets.far, True)
-        )
+        with_time = Equations.of(both, energy_j, group, np.append(sets.near, False), np.append(sets.far, True))
         equations = Equations(
             with_time.gram[..., :-1, :-1], with_time.moment[..., :-1], with_time.square, with_time.rows
         )

@@ -40,9 +40,7 @@ class Transfers:
     """Start of the next stretch with a byte; infinity after the last."""
 
     @classmethod
-    def of(
-        cls, moved_bytes: Float64Array, busy_s: Float64Array, time_s: Float64Array, sampled_s: float
-    ) -> Transfers:
+    def of(cls, moved_bytes: Float64Array, busy_s: Float64Array, time_s: Float64Array, sampled_s: float) -> Transfers:
         """Stretches from the bytes that are read and written in each.
 
         Args:
@@ -61,9 +59,7 @@ class Transfers:
         began = np.maximum.accumulate(np.where(first, np.arange(moves.size), 0))
         before_s = np.append(-np.inf, ended_s[:-1])[began]
         opens = moves & (begins_s < begins_s[began] + sampled_s)
-        return cls(
-            begins_s, finishes_s, moves, between_s, opens, ended_s, begins_s[began] - before_s, resumes_s
-        )
+        return cls(begins_s, finishes_s, moves, between_s, opens, ended_s, begins_s[began] - before_s, resumes_s)
 
     def tail_s(self, length_s: float, held: float, opening: float = 0.5) -> Float64Array:
         """Seconds of each stretch in which the tail goes on.
@@ -278,9 +274,7 @@ class _Search:
         placed = {model.place: model for model in reversed(tried) if model.place != best.place}
         seen = best.tail_length_s > SEEN_SAMPLES * self.sampled_s
         refuted = self._without_worth(best) + (REFUTED if seen else np.inf)
-        here = [
-            model for model in tried if model.place == best.place and self._without_worth(model) <= refuted
-        ]
+        here = [model for model in tried if model.place == best.place and self._without_worth(model) <= refuted]
         held = {model.held: model for model in reversed(here) if model.held != best.held}
         return MediumModels(
             self._columns(best),

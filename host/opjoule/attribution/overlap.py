@@ -26,9 +26,7 @@ def overlap_s(edge_ns: Int64Array, start_ns: Int64Array, end_ns: Int64Array) -> 
     return np.diff(_elapsed(edge_ns, start_ns, end_ns, np.ones(start_ns.size))) * NS
 
 
-def _elapsed(
-    edge_ns: Int64Array, start_ns: Int64Array, end_ns: Int64Array, weight: Float64Array
-) -> Float64Array:
+def _elapsed(edge_ns: Int64Array, start_ns: Int64Array, end_ns: Int64Array, weight: Float64Array) -> Float64Array:
     """Weighted time [ns] of intervals up to each edge: sum of w (t - start) less w (t - end)."""
     return _since(edge_ns, start_ns, weight) - _since(edge_ns, end_ns, weight)
 
@@ -110,9 +108,7 @@ def operations_seen_in(
     return count, busy_ns * NS
 
 
-def operations_in(
-    edge_ns: Int64Array, operations: OperationTable, waits: Waits
-) -> tuple[Float64Array, Float64Array]:
+def operations_in(edge_ns: Int64Array, operations: OperationTable, waits: Waits) -> tuple[Float64Array, Float64Array]:
     """Operations and their busy seconds by window and kind, each of shape (n, kinds).
 
     An operation across an edge is split between both windows in proportion to its time in each. `operations` are sorted

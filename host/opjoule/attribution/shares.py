@@ -33,9 +33,7 @@ class Share:
         """
         listed = list(shares)
         sources = sorted({source for share in listed for source in share.in_common_j})
-        in_common_j = {
-            source: math.fsum(share.in_common_j.get(source, 0.0) for share in listed) for source in sources
-        }
+        in_common_j = {source: math.fsum(share.in_common_j.get(source, 0.0) for share in listed) for source in sources}
         own_j2 = math.fsum(share._own_j2 for share in listed)
         u_j = math.hypot(math.sqrt(own_j2), *in_common_j.values())
         return cls(math.fsum(share.energy_j for share in listed), u_j, in_common_j=in_common_j)

@@ -159,18 +159,14 @@ def _waited_range_j(pieces: _Pieces) -> Range:
     energy_j, lasts_s = (pieces.summed(cell, values) for values in (pieces.energy_j, pieces.lasts_s))
     waited_s = pieces.summed(cell, pieces.lasts_s * pieces.waited)
     cut = (waited_s > 0.0) & (waited_s < lasts_s * (1.0 - 1e-9))
-    most_w = float(
-        np.max(energy_j / np.maximum(lasts_s, 1e-12), initial=0.0, where=lasts_s > lasts_s.max() / 2)
-    )
+    most_w = float(np.max(energy_j / np.maximum(lasts_s, 1e-12), initial=0.0, where=lasts_s > lasts_s.max() / 2))
     known_j = float(energy_j[(waited_s > 0.0) & ~cut].sum())
     drawn_j, inside_s, outside_s = np.maximum(energy_j[cut], 0.0), waited_s[cut], (lasts_s - waited_s)[cut]
     least_j = np.maximum(drawn_j - most_w * outside_s, 0.0).sum()
     return known_j + float(least_j), known_j + float(np.minimum(drawn_j, most_w * inside_s).sum())
 
 
-def _tail_range_j(
-    pieces: _Pieces, idle: IdlePower, counters: Counters | None
-) -> tuple[Float64Array, Float64Array]:
+def _tail_range_j(pieces: _Pieces, idle: IdlePower, counters: Counters | None) -> tuple[Float64Array, Float64Array]:
     """Bounds of the tail's energy in each piece, shape (m,) each.
 
     All energy counts for the tail if no byte was written or read within a sample of the counters on either side, and
@@ -210,9 +206,7 @@ def _tail_w(power_w: Float64Array, lasts_s: Float64Array, idle: IdlePower) -> fl
     return float(np.average(power_w[high], weights=lasts_s[high]))
 
 
-def _busiest(
-    sampled: IntArray, power_w: Float64Array, lasts_s: Float64Array, busy_s: Float64Array
-) -> Float64Array:
+def _busiest(sampled: IntArray, power_w: Float64Array, lasts_s: Float64Array, busy_s: Float64Array) -> Float64Array:
     """Busy part of each step if the medium is busy when it draws most, for `busy_s` between two samples."""
     order = np.lexsort((-power_w, sampled))
     sorted_samples, sorted_s = sampled[order], lasts_s[order]

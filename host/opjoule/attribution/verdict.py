@@ -110,9 +110,7 @@ def too_short(activities: Mapping[str, Intervals], period_ns: int) -> dict[str, 
     return reasons
 
 
-def _together(
-    name: str, chosen: Sequence[int], names: Sequence[str], drawn: Float64Array, *, alike: bool
-) -> str:
+def _together(name: str, chosen: Sequence[int], names: Sequence[str], drawn: Float64Array, *, alike: bool) -> str:
     """Other parts that explain a part's course, if they explain enough of it or all are known to be alike."""
     course = drawn[:, chosen].sum(axis=1)
     course = course - course.mean()
@@ -146,9 +144,7 @@ def _model_decides(name: str, at: int, fit: Fit, *, written: bool) -> str:
 
 def _too_wide(name: str, at: int, fit: Fit, limit_j: float, lasted_s: float) -> str:
     """Reason for a part with a wide interval, with the length of a run that would narrow it."""
-    energy_j, u_j, scatter_u_j = (
-        float(figures[at]) for figures in (fit.energy_j, fit.standard_u_j, fit.scatter_u_j)
-    )
+    energy_j, u_j, scatter_u_j = (float(figures[at]) for figures in (fit.energy_j, fit.standard_u_j, fit.scatter_u_j))
     allowed_j2 = (limit_j / COVERAGE_FACTOR) ** 2 - max(u_j**2 - scatter_u_j**2, 0.0)
     wanted_s = lasted_s * scatter_u_j**2 / allowed_j2 if allowed_j2 > 0.0 else 0.0
     full_u_j = COVERAGE_FACTOR * u_j

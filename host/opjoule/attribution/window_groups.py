@@ -170,8 +170,7 @@ class Equations:
         size = both.shape[1]
         sets = [_by_block(near_rows, group.block, near, size)]
         sets += [
-            _by_block(far_rows * chosen[:, None], of_block, far, size)
-            for chosen in (~group.settling, group.settling)
+            _by_block(far_rows * chosen[:, None], of_block, far, size) for chosen in (~group.settling, group.settling)
         ]
         whole = np.stack(sets, axis=1)
         settling = float(np.count_nonzero(group.settling))
@@ -186,9 +185,7 @@ class Equations:
             + np.einsum("sij,i,j->s", self.gram.sum(axis=0), x, x)
         )
         floor = 1e-12 * float(self.square.sum()) / float(self.rows.sum())
-        variance = np.maximum(
-            left / self.rows, floor if floor > 0.0 else 1.0
-        )  # no energy at all: any value will do
+        variance = np.maximum(left / self.rows, floor if floor > 0.0 else 1.0)  # no energy at all: any value will do
         # settle is quieter, but a single stretch of it must not outweigh the whole run
         variance[2] = max(variance[2], variance[1])
         return np.asarray(variance, np.float64)

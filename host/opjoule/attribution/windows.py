@@ -64,9 +64,9 @@ class Windows:
         even_ns = start_ns + (np.arange(1, count) * ((end_ns - start_ns) / count)).astype(np.int64)
         wanted_ns = np.concatenate([even_ns, board_to_meter.to_target(also_at_ns)])
         inner_ns = np.unique(cells.bounds_ns[_nearest(cells.bounds_ns, wanted_ns)])
-        edge_ns = np.concatenate(
-            [[start_ns], inner_ns[(inner_ns > start_ns) & (inner_ns < end_ns)], [end_ns]]
-        ).astype(np.int64)
+        edge_ns = np.concatenate([[start_ns], inner_ns[(inner_ns > start_ns) & (inner_ns < end_ns)], [end_ns]]).astype(
+            np.int64
+        )
         edge_board_ns = board_to_meter.inverse().to_target(edge_ns)
         edge_board_ns[0], edge_board_ns[-1] = start_board_ns, end_board_ns
         duration_s = np.diff(edge_board_ns) * NS

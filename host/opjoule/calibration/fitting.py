@@ -84,9 +84,7 @@ class Fitted:
     """Remarks that are not faults, one line each."""
 
 
-def calibrate(
-    points: Sequence[ReferencePoint], reference: Reference, sensor: ErrorBounds, identity: str
-) -> Fitted:
+def calibrate(points: Sequence[ReferencePoint], reference: Reference, sensor: ErrorBounds, identity: str) -> Fitted:
     """Fits the current and, if the reference measured it, the voltage; the sensor's bounds limit the voltage's gain.
 
     Raises: CalibrationFault: too few points, points at one current, points that scatter more than their
@@ -223,9 +221,7 @@ def _line(
     )
 
 
-def _worst(
-    points: Sequence[LinePoint], prior_u: float | None, heating_prior_u: float | None
-) -> tuple[int, LineFit]:
+def _worst(points: Sequence[LinePoint], prior_u: float | None, heating_prior_u: float | None) -> tuple[int, LineFit]:
     """Place of the point whose removal leaves the best line, and that line. The point's own residual is no criterion,
     since a wrong point at the end of the range attracts the line.
     """

@@ -72,9 +72,7 @@ def _refuse(path: Path, why: str) -> None:
     raise CalibrationFault(f"{path} {why}: it cannot be used; {ANEW}, or remove this file")
 
 
-def _warnings(
-    path: Path, file: CalibrationFile, temperature_c: float | None, now_utc: datetime | None
-) -> list[str]:
+def _warnings(path: Path, file: CalibrationFile, temperature_c: float | None, now_utc: datetime | None) -> list[str]:
     lines = []
     age_days = ((now_utc or datetime.now(UTC)) - file.date_utc).total_seconds() / 86400
     if age_days > OLD_DAYS:

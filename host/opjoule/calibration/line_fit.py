@@ -77,9 +77,7 @@ def fit_line(
     x = x - centre  # a narrow range far from zero would lose digits
     gain, heating = 1.0, 0.0
     if gain_prior_u is None:
-        gain = float(
-            x @ y / (x @ x)
-        )  # as if readings were exact; the iteration may diverge from a start far off
+        gain = float(x @ y / (x @ x))  # as if readings were exact; the iteration may diverge from a start far off
     level = float((y - gain * x).mean())
     priors = [prior_u for prior_u in (gain_prior_u, heating_prior_u) if prior_u is not None]
     for _ in range(ROUNDS_MAX):

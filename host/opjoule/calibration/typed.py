@@ -32,8 +32,7 @@ def reading(text: str, unit: str) -> Typed:
     match = READING.match(text.strip())
     if not match or match[4] not in {"", unit} or not (match[1].strip("-") or match[2]):
         raise BadInput(
-            f"'{text}' is not a reading in {unit}: type all digits that the meter shows, for example "
-            "0.5031 or 503.1m"
+            f"'{text}' is not a reading in {unit}: type all digits that the meter shows, for example 0.5031 or 503.1m"
         )
     digits, scale = match[2] or "", PREFIX[match[3]]
     value = float(f"{match[1] or '0'}.{digits or '0'}") if match[1] != "-" else float(f"-0.{digits}")

@@ -242,9 +242,7 @@ class Campaign:
     def needs_block(self, until: UntilNarrow) -> bool:
         """Whether another block is needed and can be measured: none follows one without any complete run."""
         last = [cell for cell in self.cells if cell.block == self.blocks]
-        return any(cell.is_complete for cell in last) and asks_for_more(
-            until, with_result(self.runs), self.blocks
-        )
+        return any(cell.is_complete for cell in last) and asks_for_more(until, with_result(self.runs), self.blocks)
 
     @property
     def remaining_s(self) -> float | None:

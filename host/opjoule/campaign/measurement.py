@@ -146,9 +146,7 @@ def _watched(state: StateWatch | None, record: RunRecord) -> Iterator[None]:
             record.add_fault(f"state of the board: {line}")
 
 
-def _conclude(
-    record: RunRecord, captured: CaptureSummary, progress: PhaseProgress, *, ended_early: bool
-) -> None:
+def _conclude(record: RunRecord, captured: CaptureSummary, progress: PhaseProgress, *, ended_early: bool) -> None:
     """Writes result and report of the recorded data; after an interruption, the record says how to make them later."""
     progress.watch(None)
     progress.expect(())
@@ -198,9 +196,7 @@ def program_commit() -> str | None:
     """
     git = ["git", "-C", str(Path(__file__).parent)]
     try:
-        head = subprocess.run(
-            [*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=True
-        )
+        head = subprocess.run([*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, check=True)
         changed = subprocess.run([*git, "diff", "--quiet", "HEAD"], capture_output=True, check=False)
     except (OSError, subprocess.CalledProcessError):
         return None

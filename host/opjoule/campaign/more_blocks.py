@@ -35,9 +35,7 @@ class Standing:
             for compared in answers.compared
             for contrast in compared.contrasts
         ]
-        return cls(
-            answers.compared, widths, "" if widths else next(iter(answers.troubles), "no run has a result")
-        )
+        return cls(answers.compared, widths, "" if widths else next(iter(answers.troubles), "no run has a result"))
 
     def narrow(self, wanted: float) -> int:
         """Number of contrasts whose interval is narrow enough."""
@@ -91,9 +89,7 @@ def asks_for_more(until: UntilNarrow, runs: Sequence[ComparedRun], blocks: int) 
     standing = Standing.of(runs)
     target = f"until ±{100 * until.half_width:g} %"
     if standing.refused:
-        print(
-            f"{target}: no more blocks, because nothing can be compared: {standing.refused}", file=sys.stderr
-        )
+        print(f"{target}: no more blocks, because nothing can be compared: {standing.refused}", file=sys.stderr)
         return False
     is_narrow, least = standing.is_narrow(until.half_width), min(REPEATS_MIN, until.blocks_limit)
     if is_narrow:

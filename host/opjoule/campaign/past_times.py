@@ -140,9 +140,7 @@ def time_needed(cells: Sequence[Mapping[str, Any]], past: Iterable[PastTime]) ->
     return TimeNeeded(fixed_s, growing_s, len(cells), len(known))
 
 
-def _needed(
-    asked: Mapping[str, Any], by_cell: Mapping[Axes, Sequence[PastTime]]
-) -> tuple[float, float] | None:
+def _needed(asked: Mapping[str, Any], by_cell: Mapping[Axes, Sequence[PastTime]]) -> tuple[float, float] | None:
     """(fixed, growing) time of one cell [s], from its records nearest in size."""
     size, past = size_of(asked), by_cell.get(_cell(asked))
     if not past or not size:

@@ -97,7 +97,5 @@ NAME_MAX: Final = 60
 def command_name(text: str) -> str:
     """Name of a compared command: printable, on one line."""
     if not text.strip() or not text.isprintable() or len(text) > NAME_MAX:
-        raise argparse.ArgumentTypeError(
-            f"{text[:NAME_MAX]!r}: a name has 1 to {NAME_MAX} printable characters"
-        )
+        raise argparse.ArgumentTypeError(f"{text[:NAME_MAX]!r}: a name has 1 to {NAME_MAX} printable characters")
     return text.strip()

@@ -31,9 +31,7 @@ def run_restore(options: RestoreOptions) -> int:
         done, left = recover(shell, described.storage.values(), fetched, kept=options.kept)
     for line in done + left:
         print(line)
-    print(
-        f"some changes of {options.device} could not be undone" if left else f"{options.device} is restored"
-    )
+    print(f"some changes of {options.device} could not be undone" if left else f"{options.device} is restored")
     return 1 if left else 0
 
 

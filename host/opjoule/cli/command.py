@@ -121,9 +121,7 @@ class Command:
 
     def parser(self) -> Parser:
         """Parser of the words after the command's name."""
-        return Parser(
-            self.name, self.options, description=self.description, epilog=self.epilog, usage=self.usage
-        )
+        return Parser(self.name, self.options, description=self.description, epilog=self.epilog, usage=self.usage)
 
     def parse(self, words: Sequence[str]) -> ParsedCommand:
         """Parses the words after the command's name; on a mistake argparse exits with status 2 and one line."""

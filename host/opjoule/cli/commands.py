@@ -49,9 +49,7 @@ def parse(argv: list[str]) -> ParsedCommand:
         _refuse(argv[0])
     given = [word.split("=")[0] for word in argv]
     if "--study" in given and "--db" in given:
-        STUDY.parser().error(
-            "--study names its databases itself: leave out --db, and give --only system=NAME"
-        )
+        STUDY.parser().error("--study names its databases itself: leave out --db, and give --only system=NAME")
     return (STUDY if "--study" in given else MEASURE).parse(argv)
 
 

@@ -39,9 +39,7 @@ def run_databases(options: ListingOptions) -> int:
     """Lists every database and where it is; exit status 0."""
     states = {database.name: availability(database) for database in known_databases()}
     if options.json:
-        print(
-            json.dumps([_plain(database, states[database.name]) for database in known_databases()], indent=1)
-        )
+        print(json.dumps([_plain(database, states[database.name]) for database in known_databases()], indent=1))
         return 0
     for database in known_databases():
         print(f"{database.name:<13} {database.title}: {states[database.name].words}")
@@ -74,9 +72,7 @@ def _client(database: Database) -> Availability:
         if shell.run(["python3", "-c", f"import {module}"]).status == 0:
             return Availability(True, f"found, Python module {module}")
     names = " or ".join(database.clients)
-    return Availability(
-        False, f"missing: its Python module {names} ({_python() or 'no python3'} does not have it)"
-    )
+    return Availability(False, f"missing: its Python module {names} ({_python() or 'no python3'} does not have it)")
 
 
 def _python() -> str:
@@ -120,9 +116,7 @@ def _of_server(name: str, path: str) -> Availability:
     except OpJouleError as error:
         return _by_jar(shell, database) or Availability(False, f"missing: {error}")
     version = program_version(shell, database, programs)
-    return Availability(
-        True, f"found, {', '.join(programs.values())}{f', version {version}' if version else ''}"
-    )
+    return Availability(True, f"found, {', '.join(programs.values())}{f', version {version}' if version else ''}")
 
 
 def _by_jar(shell: LocalShell, database: Database) -> Availability | None:
@@ -133,9 +127,7 @@ def _by_jar(shell: LocalShell, database: Database) -> Availability | None:
         find_programs(shell, database, given=dict.fromkeys(database.jars, ""))
     except OpJouleError:
         return None
-    return Availability(
-        True, f"found Java; its first measurement fetches {' '.join(database.jars)} with Maven"
-    )
+    return Availability(True, f"found Java; its first measurement fetches {' '.join(database.jars)} with Maven")
 
 
 def engines() -> dict[str, str]:

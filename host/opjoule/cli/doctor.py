@@ -157,9 +157,7 @@ def examine(rig_path: Path, *, simulate: bool, pulses: int | None = None) -> Ite
     space = f"{free_bytes / 1e9:.1f} GB free at {ROOT}"
     remedy = "free at least 2 GB, or give --out on another disk"
     yield Finding("disk space", free_bytes >= _FREE_BYTES_MIN, space, remedy)
-    stand_ins = [
-        f"{database.title} ({database.stand_in})" for database in known_databases() if database.stand_in
-    ]
+    stand_ins = [f"{database.title} ({database.stand_in})" for database in known_databases() if database.stand_in]
     yield Finding.note("tested otherwise", "; ".join(stand_ins))
     there = rig_path.exists()
     if simulate or not there:
@@ -203,9 +201,7 @@ def _simulated_rig() -> Iterator[Finding]:
     for study in known_studies():
         lacking = "; ".join(f"{name}: {state.words}" for name, state in missing(study).items())
         about = f"study {study.name}"
-        yield (
-            Finding.note(about, lacking) if lacking else Finding(about, True, "all its systems are available")
-        )
+        yield (Finding.note(about, lacking) if lacking else Finding(about, True, "all its systems are available"))
 
 
 def _rig(path: Path, pulses: int | None) -> Iterator[Finding]:
@@ -233,9 +229,7 @@ def _meter(rig: Rig) -> Iterator[Finding]:
         identity, known = meter.identity, meter.sensors
         period_s = sample_period_s(meter)
     on_bus = identity.kind == "serial"
-    sensors = [
-        f"{sensor.model} at 0x{sensor.address:02x}" if on_bus else sensor.model for sensor in identity.sensors
-    ]
+    sensors = [f"{sensor.model} at 0x{sensor.address:02x}" if on_bus else sensor.model for sensor in identity.sensors]
     firmware = f", firmware {identity.firmware_version}" if identity.firmware_version else ""
     about = f"{identity.board} on {identity.place}{firmware}, {', '.join(sensors) or 'no sensor'}"
     yield Finding("meter", bool(identity.sensors), about, "check the sensor's wiring: VCC, GND, SDA, SCL")

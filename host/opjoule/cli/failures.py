@@ -20,15 +20,12 @@ from opjoule.errors import INTERRUPTED, Interrupted, OpJouleError, of_system
 from opjoule.passwords import masked
 from opjoule.scripts import script_name
 
-ENDING: Final = tuple(
-    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
-)
+ENDING: Final = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 """Signals that end the program; Windows has no SIGHUP."""
 _NO_THREAD: Final = "can't start new thread"
 """Python's message if the limit of processes, or of address space, leaves no room for a thread's stack."""
 EXTRAS: Final = {
-    name: f"or OpJoule with its extra [{extra}]"
-    for name, extra in (("matplotlib", "figures"), ("duckdb", "many"))
+    name: f"or OpJoule with its extra [{extra}]" for name, extra in (("matplotlib", "figures"), ("duckdb", "many"))
 }
 """Libraries that an installed package may lack, and how to install them."""
 
@@ -53,9 +50,7 @@ def reporting_failures(program: str, run: Callable[[], int]) -> int:
     except ModuleNotFoundError as error:
         if not (extra := EXTRAS.get(error.name or "")):
             raise
-        return _say(
-            program, f"this needs {error.name}: pip install {error.name}, {extra}", OpJouleError.exit_code
-        )
+        return _say(program, f"this needs {error.name}: pip install {error.name}, {extra}", OpJouleError.exit_code)
     except RuntimeError as error:
         if str(error) != _NO_THREAD:
             raise
@@ -69,9 +64,7 @@ def reporting_failures(program: str, run: Callable[[], int]) -> int:
 def one_line(text: str) -> str:
     """The text on one line, with control characters and invalid encodings as escapes."""
     words = " ".join(text.split())
-    return "".join(
-        letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in words
-    )
+    return "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in words)
 
 
 def masked_tracebacks() -> None:

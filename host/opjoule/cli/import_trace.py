@@ -32,9 +32,7 @@ def run_import(options: ImportOptions) -> int:
     sensor = options.sensor or usual_sensors().get(trace.kind)
     if sensor is None and not trace.voltage_stated:
         trace.notes.append("error bounds unknown: name the meter with --sensor to get an uncertainty")
-    record = RunRecord.create(
-        options.out, {"import": str(options.file), "columns": options.columns}, simulated=False
-    )
+    record = RunRecord.create(options.out, {"import": str(options.file), "columns": options.columns}, simulated=False)
     source = {
         "file": str(options.file),
         "sha256": file_sha256(options.file),
@@ -84,8 +82,6 @@ def _mapping(entries: Sequence[str]) -> dict[str, str]:
     for entry in entries:
         role, equals, name = entry.partition("=")
         if not equals or not name:
-            raise BadInput(
-                f"--columns {entry} is not ROLE=NAME or ROLE=NAME:UNIT; for example current=I_board:mA"
-            )
+            raise BadInput(f"--columns {entry} is not ROLE=NAME or ROLE=NAME:UNIT; for example current=I_board:mA")
         mapping[role.strip()] = name.strip()
     return mapping

@@ -61,9 +61,7 @@ def _check_place(path: Path) -> None:
     if path.is_dir():
         raise BadInput(f"--rig {path} is a directory: give the name of a file, for example {path}/rig.toml")
     if not os.access(folder, os.W_OK | os.X_OK) or (path.exists() and not os.access(path, os.W_OK)):
-        raise BadInput(
-            f"--rig {path} cannot be written: {folder} is not writable for you: give another place"
-        )
+        raise BadInput(f"--rig {path} cannot be written: {folder} is not writable for you: give another place")
 
 
 def _ask(question: str, check: Callable[[str], object], default: str | None) -> str:

@@ -117,9 +117,7 @@ class Options:
     def parsed(cls, parser: Parser, words: Sequence[str]) -> Self:
         """The options of a command line; argparse ends the program on a mistake."""
         given = vars(parser.parse_args(words))
-        return cls(
-            **{name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
-        )
+        return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in given.items()})
 
     @classmethod
     def restored(cls, values: Mapping[str, Any]) -> Self:
@@ -252,9 +250,7 @@ def twin_profile(text: str) -> Path:
 class _Simulate(argparse.Action):
     """Sets `simulate`, and `twin_profile` if a profile is named."""
 
-    def __call__(
-        self, parser: argparse.ArgumentParser, options: Any, profile: Any, name: str | None = None
-    ) -> None:
+    def __call__(self, parser: argparse.ArgumentParser, options: Any, profile: Any, name: str | None = None) -> None:
         try:
             options.simulate, options.twin_profile = True, None if profile is None else twin_profile(profile)
         except argparse.ArgumentTypeError as error:

@@ -59,9 +59,7 @@ def run_record(options: RecordOptions) -> int:
     return Interrupted.exit_code if status == MeterFault.exit_code and interrupted else status
 
 
-def _record(
-    recording: Recording, seconds: float | None, progress: PhaseProgress
-) -> tuple[CaptureSummary, str, bool]:
+def _record(recording: Recording, seconds: float | None, progress: PhaseProgress) -> tuple[CaptureSummary, str, bool]:
     """Captures `seconds` of the meter's clock.
 
     Returns: the summary, why it ended early (empty if it did not), and whether a signal ended it.
@@ -89,9 +87,7 @@ def _finish(record: RunRecord, captured: CaptureSummary, ended: str, options: Re
     if ended:
         record.add_fault(ended)
     whole = conclude_capture(record, captured) and not ended
-    record.finish(
-        "failed" if record.withheld else "complete" if whole else "partial" if captured.samples else "failed"
-    )
+    record.finish("failed" if record.withheld else "complete" if whole else "partial" if captured.samples else "failed")
     lost = captured.losses
     if options.json:
         path = record.path("result.json")
@@ -115,9 +111,7 @@ def _finish(record: RunRecord, captured: CaptureSummary, ended: str, options: Re
         if captured.samples:
             print_trace(open_answer(record.directory))
     if captured.samples == 0:
-        raise MeterFault(
-            f"{options.meter} sent no sample: check its sensor's wiring, then host/measure.py doctor"
-        )
+        raise MeterFault(f"{options.meter} sent no sample: check its sensor's wiring, then host/measure.py doctor")
     if whole:
         return FAULTY_EXIT if record.faults else 0
     return MeterFault.exit_code

@@ -32,9 +32,7 @@ def _parsed(names: Iterable[str]) -> list[str]:
 
 def completion(commands: Mapping[str, str]) -> str:
     """Script that completes commands, actions and options; `commands` are those of the program, with their purpose."""
-    words = {
-        name: [f"--{option.replace('_', '-')}" for option in _options(name)] for name in _parsed(commands)
-    }
+    words = {name: [f"--{option.replace('_', '-')}" for option in _options(name)] for name in _parsed(commands)}
     cases = [f'    "{name} "*) words="{" ".join(options)}" ;;' for name, options in words.items()]
     cases.append(f'    "{RUNS.name} ") words="{" ".join(action.name.split()[1] for action in ACTIONS)}" ;;')
     return _COMPLETION.format(program=INSTALLED, cases="\n".join(cases), commands=" ".join(commands))

@@ -21,9 +21,7 @@ from opjoule.cli.options import (
 )
 from opjoule.scripts import program
 
-LIVE_HELP: Final = (
-    "serve a page on this computer that shows power, operations, temperature and phase as they happen"
-)
+LIVE_HELP: Final = "serve a page on this computer that shows power, operations, temperature and phase as they happen"
 ROOM_TEMPERATURE_HELP: Final = (
     "room temperature in degrees Celsius; it is compared with the temperature of the sensor's calibration"
 )
@@ -47,9 +45,7 @@ class RecordOptions(Options):
     """The meters to record, and the record's directory."""
 
     meter: str = required(str, "KIND:PLACE", METER_HELP)
-    storage_meter: str | None = option(
-        str, "KIND:PLACE", "a second meter, recorded at the same time as sensor 1"
-    )
+    storage_meter: str | None = option(str, "KIND:PLACE", "a second meter, recorded at the same time as sensor 1")
     out: Path = required(directory, "DIR", "the record's directory; must not hold a record yet")
     seconds: float | None = option(
         seconds,
@@ -73,9 +69,7 @@ RECORD: Final = Command(
 class ImportOptions(Options):
     """The file, and whatever its header does not state."""
 
-    file: Path = positional(
-        directory, "FILE", "the file of the other program; units are read from its header"
-    )
+    file: Path = positional(directory, "FILE", "the file of the other program; units are read from its header")
     out: Path = required(directory, "DIR", "the record's directory")
     columns: tuple[str, ...] = repeated(
         str,
@@ -160,12 +154,8 @@ class RigBoardOptions(Options):
 class RestoreOptions(RigBoardOptions):
     """Which board is restored, and what else is removed from it."""
 
-    out: Path | None = option(
-        directory, "DIR", "folder for the files found on the board (default: runs/recovered)"
-    )
-    kept: bool = flag(
-        "also remove the loaded databases kept on its media for --reset copy (default: only list them)"
-    )
+    out: Path | None = option(directory, "DIR", "folder for the files found on the board (default: runs/recovered)")
+    kept: bool = flag("also remove the loaded databases kept on its media for --reset copy (default: only list them)")
 
 
 RESTORE: Final = Command(

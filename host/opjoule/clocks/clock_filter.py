@@ -127,9 +127,7 @@ def smooth_backward(steps_s: Float64Array, filtered: Filtered, scatter: Float64A
     return Smoothed(smooth[0], smooth[1], variances[0], variances[1])
 
 
-def mixture(
-    value: Float64Array, variance: Float64Array, weights: Float64Array
-) -> tuple[Float64Array, Float64Array]:
+def mixture(value: Float64Array, variance: Float64Array, weights: Float64Array) -> tuple[Float64Array, Float64Array]:
     """Mean and standard uncertainty over the walks, including their disagreement."""
     mean = value @ weights
     spread = ((value - mean[:, None]) ** 2) @ weights

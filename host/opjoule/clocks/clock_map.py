@@ -80,8 +80,7 @@ class ClockMap:
     def __post_init__(self) -> None:
         if not abs(self.rate - 1.0) < 0.1:
             raise AlignmentError(
-                f"{self.source} to {self.target} clock: rate {self.rate:.6g} is not near 1; "
-                "check the meter's tick rate"
+                f"{self.source} to {self.target} clock: rate {self.rate:.6g} is not near 1; check the meter's tick rate"
             )
 
     def to_target(self, source_ns: Nanoseconds) -> Nanoseconds:
@@ -153,9 +152,7 @@ class ClockMap:
         Raises: AlignmentError: this map's target is not the other's source.
         """
         if self.target != other.source:
-            raise AlignmentError(
-                f"cannot chain {self.source}->{self.target} with {other.source}->{other.target}"
-            )
+            raise AlignmentError(f"cannot chain {self.source}->{self.target} with {other.source}->{other.target}")
         straight = not self.knots and not other.knots
         reference_ns = self._joint_reference_ns(other) if straight else self.source_ref_ns
         between_ns = self.to_target(reference_ns)

@@ -118,9 +118,7 @@ def fit_edges(
     """
     count = pairs.source_ns.size
     if count < 3:
-        raise AlignmentError(
-            f"{source} to {target} clock: {count} pairs of sync edges, at least 3 are needed"
-        )
+        raise AlignmentError(f"{source} to {target} clock: {count} pairs of sync edges, at least 3 are needed")
     u_ns = np.maximum(np.broadcast_to(np.asarray(u_edge_ns, np.float64), (count,)), 1.0)
     near = near_their_neighbours(pairs.source_ns, pairs.target_ns, u_ns, bends=pairs.rate_changes > 0)
     course = follow(pairs.source_ns[near], pairs.target_ns[near], u_ns[near])

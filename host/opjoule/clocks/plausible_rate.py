@@ -49,9 +49,7 @@ def odd_stretch(exchanges: Sequence[Exchange], error_max: float) -> OddStretch |
     return _worst(near_ns[soonest], far_ns[soonest], apart_ns[soonest] / 2, error_max)
 
 
-def odd_stretch_of_map(
-    clock_map: ClockMap, over_source_ns: tuple[int, int], error_max: float
-) -> OddStretch | None:
+def odd_stretch_of_map(clock_map: ClockMap, over_source_ns: tuple[int, int], error_max: float) -> OddStretch | None:
     """The same for a map, from knot to knot of a stretch of its source clock, which is the near clock."""
     start_ns, end_ns = over_source_ns
     inner = [knot.source_ns for knot in clock_map.knots if start_ns < knot.source_ns < end_ns]
@@ -77,9 +75,7 @@ def _soonest(apart_ns: Int64Array, answered_ns: Int64Array) -> Int64Array:
     return order[np.searchsorted(group, np.arange(len(groups)))]
 
 
-def _worst(
-    near_ns: Int64Array, far_ns: Int64Array, half_ns: Float64Array, error_max: float
-) -> OddStretch | None:
+def _worst(near_ns: Int64Array, far_ns: Int64Array, half_ns: Float64Array, error_max: float) -> OddStretch | None:
     """Checks every pair of moments, in one pass for each sign: the excess over the bound adds up over a stretch."""
     since_ns = (far_ns - far_ns[0]).astype(np.float64)
     ahead_ns = (near_ns - near_ns[0]) - since_ns

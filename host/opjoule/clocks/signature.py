@@ -224,9 +224,7 @@ class _Fit:
         board_ns, meter_ns = np.array(starts_ns, np.int64).T + half_ns
         return board_ns, meter_ns + np.rint(at[: half_ns.size] * 1e9).astype(np.int64)
 
-    def _residual(
-        self, number: int, shift_s: float, slope: float, lag_s: float
-    ) -> tuple[Float64Array, float]:
+    def _residual(self, number: int, shift_s: float, slope: float, lag_s: float) -> tuple[Float64Array, float]:
         """Weighted residuals of one pattern's samples, and its step [W]."""
         piece, weight = self._pieces[number], self._weights[number]
         middle_s = self._middle_s[number]

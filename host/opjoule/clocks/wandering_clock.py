@@ -97,9 +97,7 @@ class Course:
         )
 
 
-def follow(
-    source_ns: Int64Array, target_ns: Int64Array, u_ns: Float64Array, wander_min_per_s: float = 0.0
-) -> Course:
+def follow(source_ns: Int64Array, target_ns: Int64Array, u_ns: Float64Array, wander_min_per_s: float = 0.0) -> Course:
     """Course of the target clock against the source clock.
 
     If comparisons scatter more than their uncertainties, those of the course are widened.

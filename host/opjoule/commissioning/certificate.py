@@ -25,9 +25,7 @@ _ANEW: Final = f"remove it, then {COMMAND} writes a new one"
 class Finished(Struct, frozen=True):
     """One step with a verdict: a table [[step]] of the file."""
 
-    key: Annotated[
-        str, Meta(pattern=f"^({'|'.join(step.key for step in STEPS)})$", description="the key of a step")
-    ]
+    key: Annotated[str, Meta(pattern=f"^({'|'.join(step.key for step in STEPS)})$", description="the key of a step")]
     outcome: Annotated[StepOutcome, Meta(description=" or ".join(StepOutcome))]
     date_utc: Annotated[datetime, Meta(tz=True, description="a time with a zone")]
     words: str
@@ -187,9 +185,7 @@ def _step_lines(finished: Finished, title: str) -> list[str]:
         lines.append("[step.figures]")
     for name, figure in finished.figures.items():
         limit = f", limit = {toml_string(figure.limit)}" if figure.limit else ""
-        lines.append(
-            f"{name} = {{ value = {toml_float(figure.value)}, unit = {toml_string(figure.unit)}{limit} }}"
-        )
+        lines.append(f"{name} = {{ value = {toml_float(figure.value)}, unit = {toml_string(figure.unit)}{limit} }}")
     if drawn := finished.picture:
         lines += ["[step.picture]", f"x = {toml_floats(drawn.x)}", f"y = {toml_floats(drawn.y)}"]
         lines += [f"x_words = {toml_string(drawn.x_words)}", f"y_words = {toml_string(drawn.y_words)}"]

@@ -162,9 +162,7 @@ class Setup(Enum):
     A_HOT = "Remove load B; leave load A connected."
     B_HOT = "Remove load A and connect load B in its place, quickly."
     BOARD = "Remove every load, plug the board in with all it needs to work, and wait until it has booted."
-    SECOND_METER = (
-        "Put the second meter in series with the rig's sensor, and wait until the board has booted."
-    )
+    SECOND_METER = "Put the second meter in series with the rig's sensor, and wait until the board has booted."
 
 
 @dataclass(frozen=True)

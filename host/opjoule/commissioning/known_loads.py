@@ -75,9 +75,7 @@ def _drift(time_s: Float64Array, current_a: Float64Array) -> tuple[float, float,
     (slope, level), residual, *_ = np.polyfit(at_s, means_a, 1, full=True)
     scatter_a2 = float(residual[0]) / (BLOCKS - 2) if residual.size else 0.0
     slope_u = (scatter_a2 / float(((at_s - at_s.mean()) ** 2).sum())) ** 0.5
-    picture = Picture(
-        at_s.tolist(), (1e3 * means_a).tolist(), "s", "mA", 1e3 * float(slope), 1e3 * float(level)
-    )
+    picture = Picture(at_s.tolist(), (1e3 * means_a).tolist(), "s", "mA", 1e3 * float(slope), 1e3 * float(level))
     return float(slope) * DRIFT_S, slope_u * DRIFT_S, picture
 
 
@@ -109,9 +107,7 @@ def last_voltage_v(recorded: DeskRecording) -> float:
     trace = recorded.trace
     good = trace.good
     stamps_ns, volts_v = (
-        (trace.bus.meter_ns, trace.bus.voltage_v)
-        if trace.bus
-        else (trace.meter_ns[good], trace.voltage_v[good])
+        (trace.bus.meter_ns, trace.bus.voltage_v) if trace.bus else (trace.meter_ns[good], trace.voltage_v[good])
     )
     late = stamps_ns > int(trace.meter_ns[-1]) - round(LAST_S * 1e9)
     return float(np.abs(volts_v[late] if late.any() else volts_v[-1:]).mean())
@@ -165,9 +161,7 @@ def judge_resistor(
     return Verdict.of(words, [_off(ratio, allowed, bounds)], figures)
 
 
-def ratio_bound(
-    read: MeanReading, current_a: float, bounds: ErrorBounds, *, zero_known: bool = False
-) -> float:
+def ratio_bound(read: MeanReading, current_a: float, bounds: ErrorBounds, *, zero_known: bool = False) -> float:
     """Relative bound of current divided by voltage: sum of all bounds as delivered, or k = 2 of a calibration.
 
     The bounds are added, not combined as a root of squares: a sound rig must pass, and all bounds of a data sheet may
@@ -220,9 +214,7 @@ class Loads:
 
     def residual(self, zero_a: float) -> float:
         """Current of both minus the currents of A and B, as a share of the former; all at the voltage of both."""
-        parts_a = [
-            (load.current_a - zero_a) * self.both.voltage_v / load.voltage_v for load in (self.a, self.b)
-        ]
+        parts_a = [(load.current_a - zero_a) * self.both.voltage_v / load.voltage_v for load in (self.a, self.b)]
         both_a = self.both.current_a - zero_a
         return (both_a - sum(parts_a)) / both_a
 
@@ -230,10 +222,7 @@ class Loads:
         """Standard uncertainty of the residual, from noise and quantisation steps."""
         return math.hypot(
             *(load.current_u_a / self.both.current_a for load in (self.a, self.b, self.both)),
-            *(
-                load.voltage_u_v / load.voltage_v * load.current_a / self.both.current_a
-                for load in (self.a, self.b)
-            ),
+            *(load.voltage_u_v / load.voltage_v * load.current_a / self.both.current_a for load in (self.a, self.b)),
             self.both.voltage_u_v / self.both.voltage_v,
         )
 

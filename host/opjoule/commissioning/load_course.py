@@ -45,9 +45,7 @@ _BUS_ADVICE: Final = (
     "keep SDA and SCL below 20 cm and away from the supply's wires, with 4.7 kohm from each to 5 V (3.3 V with a "
     "controller of 3.3 V); use one ground wire to the breakout; solder again (docs/how-to/wire-the-rig.md, The bus)"
 )
-_LINE_ADVICE: Final = (
-    "use another USB cable and port without a hub; end programs that keep this computer busy"
-)
+_LINE_ADVICE: Final = "use another USB cable and port without a hub; end programs that keep this computer busy"
 
 
 @dataclass(frozen=True)
@@ -168,9 +166,7 @@ def _course_faults(up: Sequence[LevelReading], apart: float) -> Defects:
     return faults
 
 
-def _line(
-    readings: Sequence[LevelReading], bounds: ErrorBounds
-) -> tuple[Picture | None, dict[str, CheckedFigure]]:
+def _line(readings: Sequence[LevelReading], bounds: ErrorBounds) -> tuple[Picture | None, dict[str, CheckedFigure]]:
     """Voltage against current, and the resistance between supply and the sensor's voltage, without the shunt."""
     if not bounds.voltage_step_v:
         return None, {}
@@ -312,10 +308,6 @@ def judge_idle(recorded: DeskRecording, profile: Profile) -> Verdict:
     more, advice = "less", "whether there is a second supply, shunt= in rig.toml, and the steps above"
     if idle_w > high_w:
         more = "more"
-        advice = (
-            "what else is connected to the board (a disk, a fan, HDMI, Wi-Fi) and what runs on it ('top')"
-        )
-    fault = Defect(
-        f"{more} than a {profile.title} usually takes ({low_w:g} to {high_w:g} W)", f"check {advice}"
-    )
+        advice = "what else is connected to the board (a disk, a fan, HDMI, Wi-Fi) and what runs on it ('top')"
+    fault = Defect(f"{more} than a {profile.title} usually takes ({low_w:g} to {high_w:g} W)", f"check {advice}")
     return Verdict.of(words, [fault], figures, broken=StepOutcome.WARNING)

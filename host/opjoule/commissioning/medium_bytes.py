@@ -94,9 +94,7 @@ def find_medium(board: Board, name: str) -> FoundMedium:
     if place.device:
         device = run(["stat", "-L", "-c", "0x%t:0x%T", place.device]).text().strip()
         stated = device_number(device)
-    return FoundMedium(
-        name, place.path, number if link else "", link.rpartition("/")[2], place.device, stated
-    )
+    return FoundMedium(name, place.path, number if link else "", link.rpartition("/")[2], place.device, stated)
 
 
 def judge_medium(taken: WrittenMedium) -> Verdict:
@@ -107,9 +105,7 @@ def judge_medium(taken: WrittenMedium) -> Verdict:
     share = written_bytes / taken.asked_bytes
     medium = taken.medium
     figures = {
-        "written_bytes": CheckedFigure(
-            written_bytes, "B", f"{taken.asked_bytes} B within {100 * BYTES_SHARE_MAX:g} %"
-        )
+        "written_bytes": CheckedFigure(written_bytes, "B", f"{taken.asked_bytes} B within {100 * BYTES_SHARE_MAX:g} %")
     }
     faults = _wrong_device(medium)
     where = medium.path_device or medium.path

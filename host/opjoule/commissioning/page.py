@@ -38,9 +38,7 @@ def render(certificate: Certificate) -> str:
         element("h1", title + mark),
         element("p", f"{date}; {len(certificate.finished)} of {len(STEPS)} steps have a verdict."),
     )
-    steps = [
-        _step(step, certificate.finished[step.key]) for step in STEPS if step.key in certificate.finished
-    ]
+    steps = [_step(step, certificate.finished[step.key]) for step in STEPS if step.key in certificate.finished]
     chart = chart_frame() if track else [element("p", "Nothing has been recorded yet.", class_="reason")]
     main = [
         head,

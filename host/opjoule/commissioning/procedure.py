@@ -14,9 +14,7 @@ from opjoule.errors import BadInput, OpJouleError
 
 REPEAT: Final = "repeat"
 NEXT: Final = "next"
-_MEND: Final = (
-    f"      Fix it, then press Enter to repeat the step; '{NEXT}' continues with the fault, 'stop' ends here"
-)
+_MEND: Final = f"      Fix it, then press Enter to repeat the step; '{NEXT}' continues with the fault, 'stop' ends here"
 _CHECK: Final = refusing((REPEAT, NEXT).__contains__, f"neither {REPEAT} nor {NEXT}")
 _KEYS: Final = [step.key for step in STEPS]
 _MARKS: Final = {

@@ -140,9 +140,7 @@ class Running(Recording):
             board_exchanges=read_exchanges(raw / BOARD_EXCHANGES),
             events={path.name.removesuffix(".events.jsonl"): read_events(path) for path in events},
             system={
-                path.name.removesuffix(".system.csv"): read_system(path)
-                for path in systems
-                if path.stat().st_size
+                path.name.removesuffix(".system.csv"): read_system(path) for path in systems if path.stat().st_size
             },
             other_sensors={number: read_trace(folder, number) for number in further_numbers(folder)},
         )

@@ -111,9 +111,7 @@ STEPS: Final = (
         "idle",
         "Idle power",
         "inside the board's plausible range: a warning only",
-        lambda desk, kept, _: load_course.judge_idle(
-            _shared(kept, "long", load_course.take_long, desk), desk.profile
-        ),
+        lambda desk, kept, _: load_course.judge_idle(_shared(kept, "long", load_course.take_long, desk), desk.profile),
     ),
 )
 

@@ -115,25 +115,18 @@ def judge_sync(taken: SyncRecorded) -> Verdict:
             "use a 74AHCT125 instead of a MOSFET level shifter, whose pull-up slows the edge; stop programs that set "
             "the board's clock (chrony, ntpd)",
         )
-    same = bool(
-        np.mean(board.level[of_recording][pairs.source_index] == meter.level[during][pairs.target_index])
-        > 0.5
-    )
+    same = bool(np.mean(board.level[of_recording][pairs.source_index] == meter.level[during][pairs.target_index]) > 0.5)
     said = f"{words}, {rms_ns / 1e3:.2f} us (rms), {'not inverted' if same else 'INVERTED on the way'}"
     board_s = (pairs.source_ns - pairs.source_ns[0]) * 1e-9
     picture = Picture(board_s.tolist(), (away_ns * 1e-3).tolist(), "s", "edge minus clock map, us")
     return Verdict.of(said, faults, figures, picture)
 
 
-def _lost_and_foreign(
-    played: int, arrived: int, foreign: int, resting: int, recorded: DeskRecording
-) -> Defects:
+def _lost_and_foreign(played: int, arrived: int, foreign: int, resting: int, recorded: DeskRecording) -> Defects:
     storms = recorded.captured.losses.faults.get(OSCILLATES, 0)
     others, faults = foreign + resting, Defects()
     if played == 0:
-        faults.add(
-            "the board made no edge", "check 'sync' of the board in rig.toml, and run host/measure.py doctor"
-        )
+        faults.add("the board made no edge", "check 'sync' of the board in rig.toml, and run host/measure.py doctor")
     elif arrived == 0 and (others > played or storms):
         faults.add(
             f"none of the board's {played} edges arrives, {others} foreign ones do: the buffer's input floats",

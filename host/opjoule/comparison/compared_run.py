@@ -102,9 +102,7 @@ def told_by(runs: Iterable[ComparedRun]) -> list[Definition]:
     return list({of.key: of for run in runs for of in run.told}.values())
 
 
-def read_compared(
-    record: RunRecord, condition: Mapping[str, str] | None = None, rank: int = 0
-) -> ComparedRun:
+def read_compared(record: RunRecord, condition: Mapping[str, str] | None = None, rank: int = 0) -> ComparedRun:
     """Reads a record for comparisons; `condition` and `rank` come from its index, None and 0 without one.
 
     Raises: RecordFault: unreadable, changed since it ended, or without a result.
@@ -184,9 +182,7 @@ def check_comparable(
             else:
                 refused[line] = one
         if is_change:
-            lines |= {
-                str(one): f"the change: {one}" for one in disagreements(everything) if one.group in VERSIONS
-            }
+            lines |= {str(one): f"the change: {one}" for one in disagreements(everything) if one.group in VERSIONS}
     if refused:
         raise BadInput(_refusal(refused))
     return list(lines.values())

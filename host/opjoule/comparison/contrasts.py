@@ -185,17 +185,13 @@ class Compared:
         return next(group for group in self.groups if (group.name, group.stratum) == (name, stratum))
 
 
-def compare(
-    runs: Sequence[ComparedRun], question: Question, sides: Mapping[int, str] | None = None
-) -> Compared:
+def compare(runs: Sequence[ComparedRun], question: Question, sides: Mapping[int, str] | None = None) -> Compared:
     """Compares the runs; `sides`: number of the run -> BEFORE or AFTER, if the question is by side.
 
     Raises: BadInput: nothing to compare, or runs that are not comparable. DataFault: no two groups have the quantity.
     """
     groups = _groups(runs, question, sides)
-    strata = [
-        [group.runs for group in members] for _, members in itertools.groupby(groups, lambda of: of.stratum)
-    ]
+    strata = [[group.runs for group in members] for _, members in itertools.groupby(groups, lambda of: of.stratum)]
     notes = check_comparable(strata, question.by, question.although)
     quantities = _quantities(runs, question.metrics)
     contrasts = _all_contrasts(groups, quantities, question, notes)
@@ -255,11 +251,7 @@ def _without_interval(groups: Sequence[Group], told: Definition) -> Iterator[str
     by_reason: dict[str, list[str]] = {}
     for group in groups:
         of_kind = [run.numbers for run in group.runs if kind_of(told) in by_kind(run.numbers)]
-        lacking = [
-            of
-            for of in (quantity_at(numbers, told.key) for numbers in of_kind)
-            if not isinstance(of, Measured)
-        ]
+        lacking = [of for of in (quantity_at(numbers, told.key) for numbers in of_kind) if not isinstance(of, Measured)]
         if lacking:
             name = " ".join(group.runs[0].condition.values()) or group.name
             words = f"{name} ({len(lacking)} of {counted(len(group.runs), 'run')})"
@@ -268,9 +260,7 @@ def _without_interval(groups: Sequence[Group], told: Definition) -> Iterator[str
         yield f"{quantity_words(told)} has no interval in {listed(names)}: {reason}"
 
 
-def _contrasts(
-    quantity: Definition, a: Group, b: Group, question: Question, notes: list[str]
-) -> list[Contrast]:
+def _contrasts(quantity: Definition, a: Group, b: Group, question: Question, notes: list[str]) -> list[Contrast]:
     """Contrast of two groups; empty without a block in common on several rigs."""
     sides = compared_sides(quantity, a, b, (a.means[quantity.key], b.means[quantity.key]), question)
     if sides is None:
@@ -321,15 +311,12 @@ def _groups(runs: Sequence[ComparedRun], question: Question, sides: Mapping[int,
         return [*of_values, ranks[name], name != BEFORE, value_order(name)]
 
     groups = [
-        Group(dict(zip(apart, at[0], strict=True)), at[1], tuple(by_group[at]))
-        for at in sorted(by_group, key=place)
+        Group(dict(zip(apart, at[0], strict=True)), at[1], tuple(by_group[at])) for at in sorted(by_group, key=place)
     ]
     names = {group.name for group in groups}
     if len(names) < 2:
         what = f"--by {','.join(question.by)}" if question.by != (SIDE,) else "--before and --after"
-        raise BadInput(
-            f"{what}: all runs with a result are of '{names.pop()}': there is nothing to compare it with"
-        )
+        raise BadInput(f"{what}: all runs with a result are of '{names.pop()}': there is nothing to compare it with")
     if question.against and question.against not in names:
         raise BadInput(f"--against {question.against}: there are {', '.join(sorted(names))}")
     return groups
@@ -386,8 +373,7 @@ def _mean(group: Group, quantity: Definition, notes: list[str]) -> Side | None:
 def judged(contrasts: Sequence[Contrast], tolerance: float = 0.0) -> list[Contrast]:
     """Contrasts with their p-values, unadjusted and adjusted over all judged contrasts (Holm's rule)."""
     alone = [
-        None if contrast.cannot else _probability(contrast.side_a, contrast.side_b, tolerance)
-        for contrast in contrasts
+        None if contrast.cannot else _probability(contrast.side_a, contrast.side_b, tolerance) for contrast in contrasts
     ]
     together = holm([probability for probability in alone if probability is not None])
     adjusted, left = iter(together), sum(probability >= LIMIT for probability in together)

@@ -14,8 +14,7 @@ TWO_COSTS: Final = (
     "that is on only for this work."
 )
 NOT_JUDGED: Final = (
-    "All told is what one operation of a kind costs above idle with everything that it causes later. "
-    "It is not judged."
+    "All told is what one operation of a kind costs above idle with everything that it causes later. It is not judged."
 )
 _ABOVE_IDLE: Final = "marginal_"
 """Beginning of the key of an energy above idle; the rest is the key of the same energy in all."""

@@ -45,9 +45,7 @@ def _idle_line(answers: Sequence[Compared]) -> str:
     judged together."""
     pairs = [(compared, contrast) for compared in answers for contrast in _idle_contrasts(compared)]
     together = judged([contrast for _, contrast in pairs])
-    differing = [
-        (pair[0], contrast) for pair, contrast in zip(pairs, together, strict=True) if contrast.differs
-    ]
+    differing = [(pair[0], contrast) for pair, contrast in zip(pairs, together, strict=True) if contrast.differs]
     if not differing:
         return ""
     compared = differing[0][0]

@@ -77,8 +77,7 @@ class _Index(Struct, frozen=True):
 def is_one_of_several(record: Path) -> bool:
     """Whether an index lists the record, or it was measured as a block next to another."""
     return has_index(record.parent) or (
-        _is_block(record)
-        and any(_is_block(sibling) for sibling in record.parent.iterdir() if sibling != record)
+        _is_block(record) and any(_is_block(sibling) for sibling in record.parent.iterdir() if sibling != record)
     )
 
 
@@ -114,9 +113,7 @@ def write_index(
     directory: Path, runs: Sequence[ConditionRun], *, simulated: bool, programs: Iterable[str] = ()
 ) -> None:
     """Writes conditions.json; `programs`: versions of OpJoule that made the runs."""
-    entries = [
-        _Entry(run.block, dict(run.condition), run.folder, run.rank, run.status, run.why) for run in runs
-    ]
+    entries = [_Entry(run.block, dict(run.condition), run.folder, run.rank, run.status, run.why) for run in runs]
     means = {name: means_of(runs, name) for name in names_of(runs)}
     directory.mkdir(parents=True, exist_ok=True)
     write_json(directory / INDEX, _Index(SCHEMA, simulated, tuple(programs), tuple(entries), means))
@@ -145,9 +142,7 @@ def _read(directory: Path) -> _Index:
 def _check_place(directory: Path, folder: str) -> None:
     """Raises: RecordFault: the index names a folder outside of its own, or one that a link leads to."""
     if inside(directory, folder).resolve() != directory.resolve() / folder:
-        raise RecordFault(
-            f"{directory / INDEX}: {folder!r:.80} leads out of the folder: the index is not opened"
-        )
+        raise RecordFault(f"{directory / INDEX}: {folder!r:.80} leads out of the folder: the index is not opened")
 
 
 def as_recorded(directory: Path, run: ConditionRun) -> ConditionRun:

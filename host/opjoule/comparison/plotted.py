@@ -43,9 +43,7 @@ class PlottedCell:
     def number(self, path: str) -> Quantity:
         """The mean over the runs of a number of result.json."""
         known = self.runs[0].quantities.get(path)
-        return from_json(
-            cell_mean([run.numbers for run in self.runs], known or Definition(path, "", Topic.PART))
-        )
+        return from_json(cell_mean([run.numbers for run in self.runs], known or Definition(path, "", Topic.PART)))
 
     def text(self, path: str) -> str:
         """The mean with its interval; a dash, or `not identifiable`, if there is none."""
@@ -181,9 +179,7 @@ class Plotted:
 
     def cell(self, series: str, group: str) -> PlottedCell | None:
         """The cell of a series in a group; None if there is no run of it."""
-        matching = (
-            cell for cell in self.cells if (self.series_of(cell), self.group_of(cell)) == (series, group)
-        )
+        matching = (cell for cell in self.cells if (self.series_of(cell), self.group_of(cell)) == (series, group))
         return next(matching, None)
 
 
@@ -219,9 +215,7 @@ def plotted(
     cells: dict[tuple[str, ...], list[ComparedRun]] = {}
     for run in of_workloads:
         cells.setdefault(tuple(words(run, axis) for axis in axes), []).append(run)
-    made = [
-        PlottedCell(dict(zip(axes, values, strict=True)), cell_runs) for values, cell_runs in cells.items()
-    ]
+    made = [PlottedCell(dict(zip(axes, values, strict=True)), cell_runs) for values, cell_runs in cells.items()]
     of_campaign = [axis for run in of_workloads for axis in run.condition if axis in axes]
     ranks = {axis: _ranks(made, axis) for axis in dict.fromkeys([*of_campaign, *axes])}
     made.sort(key=lambda cell: [of_axis[cell.values[axis]] for axis, of_axis in ranks.items()])

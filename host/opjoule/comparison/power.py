@@ -88,9 +88,7 @@ class Spread:
             raise ValueError(f"{counted(blocks, 'block')}: a spread needs at least {BLOCKS_MIN}")
         spread_u = self.relative / math.sqrt(blocks)
         standard_u = math.hypot(self.fixed, spread_u) * math.sqrt(2)
-        inverse = (
-            2 * (spread_u / standard_u) ** 4 * (blocks + 1) / (blocks * (blocks - 1)) if standard_u else 0.0
-        )
+        inverse = 2 * (spread_u / standard_u) ** 4 * (blocks + 1) / (blocks * (blocks - 1)) if standard_u else 0.0
         return standard_u, max(1 / inverse, 1.0) if inverse else _MANY
 
 
@@ -105,9 +103,7 @@ def contrast_count(conditions: Iterable[Mapping[str, str]]) -> int:
     return sum(
         math.comb(values, 2)
         for axis in dict.fromkeys(axis for condition in known for axis, _ in condition)
-        for values in Counter(
-            tuple(item for item in condition if item[0] != axis) for condition in known
-        ).values()
+        for values in Counter(tuple(item for item in condition if item[0] != axis) for condition in known).values()
     )
 
 

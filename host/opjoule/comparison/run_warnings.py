@@ -53,9 +53,7 @@ class RunWarning:
         return f"{self.runs[0]}{more}: {self.text}"
 
 
-def print_above(
-    console: Console, warnings: Iterable[RunWarning], lines: Iterable[str], *, simulated: bool
-) -> None:
+def print_above(console: Console, warnings: Iterable[RunWarning], lines: Iterable[str], *, simulated: bool) -> None:
     """Prints warnings above some lines; none is wrapped."""
     mark = [f"SIMULATED: {SIMULATED}"] if simulated else []
     for line in (*mark, *(f"WARNING  {warning}" for warning in warnings), *lines):
@@ -93,9 +91,7 @@ def warnings_of(cells: Iterable[Sequence[WarnedRun]]) -> list[RunWarning]:
         text = _SINGLE.format(single=single, all=len(known))
         made.append(RunWarning("warning", SINGLE_TITLE, text, ()))
     order = ["PARTIAL", "FAILED", "WITH FAULTS", SHORT_TITLE, SINGLE_TITLE]
-    return sorted(
-        made, key=lambda warning: order.index(warning.title) if warning.title in order else len(order)
-    )
+    return sorted(made, key=lambda warning: order.index(warning.title) if warning.title in order else len(order))
 
 
 def marks_of(runs: Sequence[WarnedRun]) -> list[str]:

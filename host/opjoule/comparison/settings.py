@@ -89,16 +89,13 @@ def settings_of(document: Mapping[str, Any]) -> Settings:
         settings["durability" if key == "durability" else "engine"][key] = value
     settings["database"] = {}
     if "database_version" in summary:
-        settings["database"]["database"] = (
-            f"{summary.get('database', '')} {summary['database_version']}".strip()
-        )
+        settings["database"]["database"] = f"{summary.get('database', '')} {summary['database_version']}".strip()
     if "loader_version" in summary:
         settings["database"]["loader_version"] = summary["loader_version"]
     if summary:
         settings["reset"] = {"reset": study.get("reset") or "load"}
     return {
-        group: _once(tuple((key, str(value)) for key, value in values.items()))
-        for group, values in settings.items()
+        group: _once(tuple((key, str(value)) for key, value in values.items())) for group, values in settings.items()
     }
 
 

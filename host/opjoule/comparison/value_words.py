@@ -88,9 +88,7 @@ def measure_words(key: str) -> str:
     }
     name, _, unit = key.rpartition("_")
     is_rate = name.endswith("_per")
-    plain = (
-        name if unit in ("j", "s", "us", "w") and name and not is_rate else key.removesuffix("_bytes_per_s")
-    )
+    plain = name if unit in ("j", "s", "us", "w") and name and not is_rate else key.removesuffix("_bytes_per_s")
     words = known.get(key, plain.replace("_", " ").replace(".", ", "))
     return f"time {words}" if words.startswith("per ") and unit in ("s", "us") else words
 

@@ -109,9 +109,7 @@ def known_databases() -> tuple[Database, ...]:
 def _read(name: str) -> Database:
     entry: dict[str, Any] = _with_tuples(read_toml(_FOLDER / f"{name}.toml"))
     entry["jars"] = {program: Jar(**jar) for program, jar in entry.get("jars", {}).items()}
-    entry["driven"] = {
-        program: DrivenVersions(**stated) for program, stated in entry.get("driven", {}).items()
-    }
+    entry["driven"] = {program: DrivenVersions(**stated) for program, stated in entry.get("driven", {}).items()}
     entry["server"] = ServerCommands(**entry["server"]) if "server" in entry else None
     return Database(name, **entry)
 
@@ -153,6 +151,4 @@ def find_database(name: str) -> Database:
             f"one measurement has one database, not '{name}': several are a campaign with db = [...] in its file "
             "(host/campaign.py --help)"
         )
-    raise BadInput(
-        unknown("database", name, [database.name for database in known_databases() if database.in_loader])
-    )
+    raise BadInput(unknown("database", name, [database.name for database in known_databases() if database.in_loader]))

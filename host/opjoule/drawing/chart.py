@@ -96,9 +96,7 @@ _CHART_NOTE = (
 
 _HERE: Final = Path(__file__).parent
 _SCRIPTS: Final = ("packing", "pyramid", "series", "marks", "panels", "readout", "touch", "chart")
-_PUBLIC: Final = (
-    "TimeChart, Pyramid, phaseButtons, shortestCell, unpackedTrack, unpackedTimes, indexAt, colour"
-)
+_PUBLIC: Final = "TimeChart, Pyramid, phaseButtons, shortestCell, unpackedTrack, unpackedTimes, indexAt, colour"
 
 
 def library_style() -> str:

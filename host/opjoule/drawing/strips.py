@@ -69,9 +69,7 @@ def ratio_strip(
     return _strip(axis, parts)
 
 
-def bar_strip(
-    axis: Scale, value: float | None, u: float | None, points: Sequence[float], series: int
-) -> Element:
+def bar_strip(axis: Scale, value: float | None, u: float | None, points: Sequence[float], series: int) -> Element:
     """A bar from 0 with its interval above and a point for each run below it; empty if there is no value."""
     if value is None:
         return element("span", class_="strip")

@@ -39,9 +39,7 @@ def text(x: float, y: float, words: str, anchor: str = "start", **more: str) -> 
     return element("text", words, x=f"{x:.1f}", y=f"{y:.1f}", text_anchor=anchor, **more)
 
 
-def x_axis(
-    scale: Place, ticks: Iterable[tuple[float, str]], top: float, bottom: float, words: str
-) -> list[Element]:
+def x_axis(scale: Place, ticks: Iterable[tuple[float, str]], top: float, bottom: float, words: str) -> list[Element]:
     """Vertical grid lines with their numbers below, and the axis label (`words`) below the numbers."""
     parts = []
     for value, number in ticks:

@@ -50,9 +50,7 @@ class Track:
             return {name: column[first:last] for name, column in columns.items()}
 
         bounds_s = self.bounds_s[first : last + 1]
-        return replace(
-            self, bounds_s=bounds_s, mean=of(self.mean), lowest=of(self.lowest), highest=of(self.highest)
-        )
+        return replace(self, bounds_s=bounds_s, mean=of(self.mean), lowest=of(self.lowest), highest=of(self.highest))
 
     def extremes(self, name: str) -> tuple[Floats, Floats]:
         """Lowest and highest value of a quantity in each cell, shape (n,) each."""

@@ -225,9 +225,7 @@ class _Samples:
         return slice(max(after + 1 - count, 0), after + 1 + count)
 
 
-def _gaps_by_sample(
-    trace: PowerTrace, bad: npt.NDArray[np.intp], samples: _Samples
-) -> Iterator[tuple[int, list[Gap]]]:
+def _gaps_by_sample(trace: PowerTrace, bad: npt.NDArray[np.intp], samples: _Samples) -> Iterator[tuple[int, list[Gap]]]:
     """Gaps grouped by the good sample before them; lost rows without a recorded gap are gaps too."""
     centre_ns = samples.centre_ns
     middles_ns = [gap.start_meter_ns + gap.duration_ns // 2 for gap in trace.gaps]

@@ -56,9 +56,7 @@ def least_voltage(trace: PowerTrace, sensor: ErrorBounds) -> LeastVoltage | None
     return _least(lowest_v, 0.0, lowest_ns, sensor)
 
 
-def _on_line(
-    supply: SupplyLine, times_ns: Int64Array, current_a: Float64Array
-) -> tuple[Float64Array, Float64Array]:
+def _on_line(supply: SupplyLine, times_ns: Int64Array, current_a: Float64Array) -> tuple[Float64Array, Float64Array]:
     """Voltage of each sample from the load line, and its standard uncertainty [V], shape (n,) each."""
     places = np.clip(np.arange(-AROUND, AROUND + 1) + np.arange(supply.meter_ns.size)[:, None], 0, None)
     around_v = supply.source_v[np.minimum(places, supply.meter_ns.size - 1)]

@@ -63,9 +63,7 @@ def _overlap_ns(lost: LostCell, start_ns: int, end_ns: int) -> int:
     return min(lost.gap.end_meter_ns, end_ns) - max(lost.gap.start_meter_ns, start_ns)
 
 
-def _part(
-    cells: Cells, lost: LostCell, overlap_ns: int, sensor: ErrorBounds, elsewhere: _FillingError
-) -> _Part:
+def _part(cells: Cells, lost: LostCell, overlap_ns: int, sensor: ErrorBounds, elsewhere: _FillingError) -> _Part:
     inside_s, whole_s = overlap_ns * NS, lost.gap.duration_ns * NS
     current_a, voltage_v = float(cells.current_a[lost.cell]), float(cells.voltage_v[lost.cell])
     least_a = max(lost.current_min_a, sensor.current_min_a)
@@ -82,9 +80,7 @@ def _part(
     return _Part(math.hypot(charge_u_c * voltage_v, voltage_u_j), 0.0, 0.0, 0.0)
 
 
-def _cut_charge_u_c(
-    mean_a: float, least_a: float, greatest_a: float, inside_s: float, whole_s: float
-) -> float:
+def _cut_charge_u_c(mean_a: float, least_a: float, greatest_a: float, inside_s: float, whole_s: float) -> float:
     """Standard uncertainty [C] of the part of a known charge that flowed on one side of a window's edge."""
     outside_s = whole_s - inside_s
     if outside_s <= 0:

@@ -88,15 +88,11 @@ def _fast_a2(current_a: Float64Array, period_ns: int) -> Float64Array:
     """Greatest variance of movement faster than the conversions [A^2] in each block, shape (n,); 0 in a short trace."""
     if current_a.size < BLOCK:
         return np.zeros(1)
-    sums = [
-        _differences(current_a[some.start : some.stop + 2]) for some in pieces(current_a.size - 2, TOGETHER)
-    ]
+    sums = [_differences(current_a[some.start : some.stop + 2]) for some in pieces(current_a.size - 2, TOGETHER)]
     one, two, seen = (np.concatenate(column) for column in zip(*sums, strict=True))
     around = np.ones(2 * BLOCKS_AROUND + 1)
     columns = one, two, np.full(one.size, float(BLOCK))
-    one_around, two_around, count = (
-        np.convolve(column, around)[BLOCKS_AROUND:-BLOCKS_AROUND] for column in columns
-    )
+    one_around, two_around, count = (np.convolve(column, around)[BLOCKS_AROUND:-BLOCKS_AROUND] for column in columns)
     ratio = two_around / np.maximum(one_around, 1e-300) - 4.0 / np.sqrt(count)
     fast = seen / MEDIAN_OF_SQUARE / 1.5 * _hidden_over_seen(ratio, period_ns)
     return np.append(fast, fast[-1])  # the last two samples may begin a block of their own

@@ -26,8 +26,7 @@ SHARE_MIN: Final = 0.001
 def near_range_warnings(cells: Cells, sensor: ErrorBounds, spans: Sequence[tuple[int, int]]) -> list[str]:
     """One line if unseen peaks may have been clipped in some stretches of the meter's clock [ns]; else none."""
     if not any(
-        _may_reach(cells.current_a, sensor.current_max_a, some)
-        for some in pieces(cells.current_a.size, TOGETHER)
+        _may_reach(cells.current_a, sensor.current_max_a, some) for some in pieces(cells.current_a.size, TOGETHER)
     ):
         return []
     moving = moving_current(cells.current_a, cells.period_ns)

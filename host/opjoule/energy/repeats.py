@@ -71,10 +71,7 @@ def long_block_errors(stretches: Sequence[Float64Array]) -> list[float]:
         rates.append(blocks.var(ddof=1) * length)
     rate = float(np.mean(rates))
     widening = student_t(len(long) * (LONG_BLOCKS - 1)) / COVERAGE_FACTOR
-    return [
-        widening * math.sqrt(rate / stretch.size) if stretch.size >= LONG_BLOCKS else 0.0
-        for stretch in stretches
-    ]
+    return [widening * math.sqrt(rate / stretch.size) if stretch.size >= LONG_BLOCKS else 0.0 for stretch in stretches]
 
 
 def student_t(degrees_of_freedom: float) -> float:

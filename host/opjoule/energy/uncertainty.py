@@ -86,9 +86,7 @@ def mean_voltage_u_v(cells: Cells, start_ns: int, end_ns: int, sensor: ErrorBoun
     return math.hypot(sensor_u_v, voltage_step_u_v(cells, span, sensor), mean_spread_u_v(cells.supply, *span))
 
 
-def _converted(
-    cells: Cells, span: tuple[int, int], some: slice
-) -> tuple[Float64Array, Float64Array, Float64Array]:
+def _converted(cells: Cells, span: tuple[int, int], some: slice) -> tuple[Float64Array, Float64Array, Float64Array]:
     """Voltages as converted (bus readings, or every sample), currents at the same times, and their noise [V^2]."""
     if cells.supply is None:
         voltage_v = cells.voltage_v[some]

@@ -183,9 +183,7 @@ def align(evidence: ClockEvidence, over_board_ns: tuple[int, int]) -> Alignment:
     return Alignment(maps[best], tuple(checks), maps, best, u_greatest_ns, edges)
 
 
-def _from_edges(
-    evidence: ClockEvidence, over_board_ns: tuple[int, int], counts: list[EdgeCounts]
-) -> ClockMap:
+def _from_edges(evidence: ClockEvidence, over_board_ns: tuple[int, int], counts: list[EdgeCounts]) -> ClockMap:
     """The map through the sync line's edges; their counts are appended to `counts`."""
     board, meter = evidence.board_edges, evidence.meter_edges
     if evidence.events_damaged:

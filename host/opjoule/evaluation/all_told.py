@@ -28,9 +28,7 @@ PROCESSOR: Final = (0.25, 2.5)
 """Bounds of an operation's power while it works, over that of a processor that runs the loader without a database."""
 WORKS_TIMES: Final = 3.0
 """An operation that takes longer than so many times the median of its kind waits for the rest."""
-BY_BYTES: Final = (
-    "divided among the kinds that write, in proportion to their bytes: a rule, not a measurement"
-)
+BY_BYTES: Final = "divided among the kinds that write, in proportion to their bytes: a rule, not a measurement"
 
 
 def told_figures(repeats: Sequence[Repeat]) -> list[Figures]:
@@ -39,9 +37,7 @@ def told_figures(repeats: Sequence[Repeat]) -> list[Figures]:
     told: list[Figures] = []
     for repeat in repeats:
         shares = all_told(repeat)
-        told.append(
-            {told_path(kind): _figure(shares.get(kind, _absent(kind)), repeat, kind) for kind in kinds}
-        )
+        told.append({told_path(kind): _figure(shares.get(kind, _absent(kind)), repeat, kind) for kind in kinds})
     return told
 
 
@@ -174,8 +170,7 @@ def _by_bytes(repeat: Repeat, left: Share, writing: Sequence[str]) -> dict[str, 
     rest_j = left.energy_j - math.fsum(own_j.values())
     total = sum(sizes.values())
     return {
-        kind: Share(own_j[kind] + rest_j * sizes[kind] / total, 0.0, BY_BYTES, has_interval=False)
-        for kind in writing
+        kind: Share(own_j[kind] + rest_j * sizes[kind] / total, 0.0, BY_BYTES, has_interval=False) for kind in writing
     }
 
 
@@ -242,7 +237,5 @@ def _harness(repeat: Repeat) -> Figure | Missing:
     """The loader's own part of an operation [J]."""
     count = len(repeat.operations)
     if isinstance(repeat.harness, Missing) or not count:
-        return (
-            repeat.harness if isinstance(repeat.harness, Missing) else Missing("no operation was logged", "J")
-        )
+        return repeat.harness if isinstance(repeat.harness, Missing) else Missing("no operation was logged", "J")
     return repeat.harness.scale(1.0 / count)

@@ -152,9 +152,7 @@ def waiting_warnings(repeats: Sequence[Repeat], slower: str) -> list[str]:
 def opening_warnings(loader: Mapping[str, LoaderSummary], repeats: Iterable[int]) -> list[str]:
     """One line if what opening the database began went on in a run; `loader`: phase -> the loader's summary."""
     summaries = {number: loader.get(f"run-{number}") for number in repeats}
-    unsettled = [
-        str(number) for number, summary in summaries.items() if summary and not summary.opening_settled
-    ]
+    unsettled = [str(number) for number, summary in summaries.items() if summary and not summary.opening_settled]
     if not unsettled:
         return []
     return [

@@ -37,9 +37,7 @@ def odd_clock_lines(record: RunRecord) -> list[tuple[str, bool]]:
     if run.sensor is None:
         return []
     through_host = run.clock_map_used in (None, BY_EXCHANGES)
-    of_meter, of_board = (
-        read_exchanges(record.intact(f"raw/{name}")) for name in (METER_EXCHANGES, BOARD_EXCHANGES)
-    )
+    of_meter, of_board = (read_exchanges(record.intact(f"raw/{name}")) for name in (METER_EXCHANGES, BOARD_EXCHANGES))
     pairs = [
         (odd_meter_clock(of_meter, run.sensor), through_host),
         (_odd("board", of_board, 2 * COMPUTER_ERROR_MAX), through_host),

@@ -40,9 +40,7 @@ from opjoule.trace.parquet_file import write_parquet
 from opjoule.trace.power_trace import PowerTrace
 
 T = TypeVar("T")
-_CLOCKS_DISAGREE: Final = (
-    "clock evidence disagrees beyond its stated uncertainty: no energy can be assigned to a phase"
-)
+_CLOCKS_DISAGREE: Final = "clock evidence disagrees beyond its stated uncertainty: no energy can be assigned to a phase"
 
 
 def collect(
@@ -200,9 +198,7 @@ def _signature(
         # A simulated load follows its board in steps; run.json has their length.
         load_u_ns = max(DELAY_U_NS, record.run.found.simulation.load_step_s * 1e9 / math.sqrt(3.0))
         fitted = fit_played(trace.meter_ns[good], trace.power_w[good], played, conversion_ns, load_u_ns)
-        record.update(
-            signature={name: getattr(fitted, name) for name in ("peak", "rival", "step_w", "lag_ns")}
-        )
+        record.update(signature={name: getattr(fitted, name) for name in ("peak", "rival", "step_w", "lag_ns")})
         return fitted
 
     return fit

@@ -118,9 +118,7 @@ _SPARE: Final = 1.5
 """Factor by which a recommended length exceeds the minimum, because runs vary."""
 
 
-def short_run_warnings(
-    runs: Sequence[Phase], period_ns: int, longer: Callable[[float, float], str]
-) -> list[str]:
+def short_run_warnings(runs: Sequence[Phase], period_ns: int, longer: Callable[[float, float], str]) -> list[str]:
     """A line if the shortest run is too short for reliable figures, with samples `period_ns` apart.
 
     `longer`: gives the options to recommend, from the factor by which a run must be longer and its length [s].
@@ -141,9 +139,7 @@ def advised_length(warnings: Iterable[str]) -> str:
     return next((line.rpartition(_NEEDED)[2] for line in warnings if _NEEDED in line), "")
 
 
-def withhold(
-    entries: Mapping[str, Any], withheld: Mapping[str, str], quantities: Quantities
-) -> dict[str, Any]:
+def withhold(entries: Mapping[str, Any], withheld: Mapping[str, str], quantities: Quantities) -> dict[str, Any]:
     """The numbers of a run without those that its faults make wrong; `withheld`: group -> fault, as in run.json."""
     kept = dict(entries)
     by_repeat = dict(entries.get("by_repeat", {}))

@@ -138,9 +138,7 @@ def _energies(aligned: AlignedTrace, phase: Phase, idle: IdlePower | None) -> di
     above = marginal_energy(energy, idle, aligned.sensor) if idle else None
     return {
         "energy_j": Figure.energy(energy.energy, energy.budget.shared),
-        "marginal_energy_j": Figure.energy(above.energy, above.budget.shared)
-        if above
-        else Missing(NO_IDLE, "J"),
+        "marginal_energy_j": Figure.energy(above.energy, above.budget.shared) if above else Missing(NO_IDLE, "J"),
     }
 
 

@@ -86,9 +86,7 @@ class Harness:
     @classmethod
     def of(cls, aligned: AlignedTrace, phases: Sequence[Phase], idle: IdlePower | None) -> Self | Missing:
         """The control of a measurement. Missing if its phase is outside the trace or mostly lost."""
-        found = next(
-            (phase for phase in phases if phase.name == HARNESS and phase.role is Role.CONTROL), None
-        )
+        found = next((phase for phase in phases if phase.name == HARNESS and phase.role is Role.CONTROL), None)
         if found is None:
             return Missing("the harness was not measured (--no-harness, or the run ended early)", "J")
         if idle is None:

@@ -23,9 +23,7 @@ def result_json(entries: Mapping[str, object], *, simulated: bool, quantities: Q
     """
     wanted = dict.fromkeys(quantity.top for quantity in quantities if quantity.required)
     if absent := [key for key in wanted if key not in entries]:
-        raise ValueError(
-            f"result.json lacks {', '.join(absent)}: give the number, or Missing with its reason"
-        )
+        raise ValueError(f"result.json lacks {', '.join(absent)}: give the number, or Missing with its reason")
     contents: dict[str, Any] = {
         key: plain(value.stated() if isinstance(value, Budget) else value) for key, value in entries.items()
     }
@@ -55,9 +53,7 @@ def _whole_group(entry: Any, group: Sequence[Definition]) -> Any:
     return {name: dict(entry, unit=unit) for name, unit in names.items()} or entry
 
 
-def _numbers(
-    path: str, entry: Any, below: Sequence[str], definition: Definition
-) -> Iterator[tuple[str, Any]]:
+def _numbers(path: str, entry: Any, below: Sequence[str], definition: Definition) -> Iterator[tuple[str, Any]]:
     """Path and JSON form of each number of one quantity; several if its key contains a `*`."""
     if not below:
         yield path, entry

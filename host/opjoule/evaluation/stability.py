@@ -75,9 +75,7 @@ class Repeated:
         return f"{', '.join(away)} %".replace("-", "\N{MINUS SIGN}")
 
 
-def stability_warnings(
-    headline: Definition, repeats: Sequence[Repeat], figures: Sequence[Figures]
-) -> list[str]:
+def stability_warnings(headline: Definition, repeats: Sequence[Repeat], figures: Sequence[Figures]) -> list[str]:
     """Lines on repeats that disagree in their energy or in their writes; `figures`: those of each repeat, by path."""
     repeated = _headlines(headline, repeats, figures)
     return (repeat_warnings(repeated) if repeated else []) + _bytes_warnings(repeats)
@@ -143,9 +141,7 @@ def unequal(written: Sequence[float]) -> bool:
     return len(written) > 1 and stdev(written) >= BYTES_SPREAD_MIN * fmean(written) > 0.0
 
 
-def _headlines(
-    headline: Definition, repeats: Sequence[Repeat], figures: Sequence[Figures]
-) -> Repeated | None:
+def _headlines(headline: Definition, repeats: Sequence[Repeat], figures: Sequence[Figures]) -> Repeated | None:
     """The headline of each repeat; None if one lacks it."""
     values, own_u = [], []
     for repeat, of_repeat in zip(repeats, figures, strict=True):

@@ -87,9 +87,7 @@ def build_result(parts: AlignedRun) -> tuple[dict[str, Any], list[TraceFault]]:
     if quantities.get(HARNESS_ENERGY):
         mean_operations = fmean(operations_of(repeat).value for repeat in repeats)
         control = Harness.of(aligned, phases, repeats[0].energy.idle)
-        harness[HARNESS_ENERGY] = (
-            control if isinstance(control, Missing) else control.energy_of(mean_operations)
-        )
+        harness[HARNESS_ENERGY] = control if isinstance(control, Missing) else control.energy_of(mean_operations)
     made = {**budgets([repeat.energy for repeat in repeats]), "headline_budget": headline_budget(repeats)}
     marked = _marked(record, aligned, repeats)
     told = told_figures(repeats)
@@ -113,14 +111,10 @@ def build_result(parts: AlignedRun) -> tuple[dict[str, Any], list[TraceFault]]:
     }
     write_parquet(record.path("attribution.parquet"), schemas.ATTRIBUTION, [course_table(repeats)])
     sensor = aligned.sensor
-    return result, [
-        fault for repeat in repeats for fault in trace_faults(repeat.number, repeat.energy, sensor)
-    ]
+    return result, [fault for repeat in repeats for fault in trace_faults(repeat.number, repeat.energy, sensor)]
 
 
-def _warnings(
-    parts: AlignedRun, wording: Wording, repeats: Sequence[Repeat], figures: Sequence[Figures]
-) -> list[str]:
+def _warnings(parts: AlignedRun, wording: Wording, repeats: Sequence[Repeat], figures: Sequence[Figures]) -> list[str]:
     """Every line to be read with the figures: those of the measurement, and those of this evaluation."""
     record, phases, aligned, run = parts.record, parts.phases, parts.aligned, parts.record.run
     runs = [phase for phase in phases if phase.role is Role.WORK]
@@ -174,8 +168,7 @@ def repeats_of(evidence: AlignedRun, numbers: Sequence[int]) -> list[Repeat]:
         computed = [beside.submit(repeat_energy, aligned, phases, number) for number in numbers]
         medium = _medium(evidence)
         of_medium = [
-            beside.submit(repeat_energy, medium.aligned, phases, number) if medium else None
-            for number in numbers
+            beside.submit(repeat_energy, medium.aligned, phases, number) if medium else None for number in numbers
         ]
         try:
             runs = [_worked(evidence, *parts) for parts in zip(numbers, computed, of_medium, strict=True)]
@@ -235,9 +228,7 @@ def _repeat(
     )
 
 
-def _marked(
-    record: RunRecord, aligned: AlignedTrace, repeats: Sequence[Repeat]
-) -> list[Mapping[str, Figures]]:
+def _marked(record: RunRecord, aligned: AlignedTrace, repeats: Sequence[Repeat]) -> list[Mapping[str, Figures]]:
     """Figures of each repeat's marked phases, by the phase's name."""
     by_repeat: list[Mapping[str, Figures]] = []
     for repeat in repeats:

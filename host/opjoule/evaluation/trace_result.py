@@ -71,9 +71,7 @@ def trace_result(record: RunRecord) -> dict[str, Any]:
     host = None if sensor is None else meter_to_host(record)
     window = Window.of_meter(cells.start_ns, cells.end_ns, host)
     if window.duration_s <= 0.0:
-        raise AlignmentError(
-            "by its round trips with this computer the meter's clock ran backwards: was it restarted?"
-        )
+        raise AlignmentError("by its round trips with this computer the meter's clock ran backwards: was it restarted?")
     bounds = sensor or unknown_sensor(float(cells.current_a.max()))
     energy = window_energy_j(cells, window, bounds)
     for fault in backwards("trace", energy, bounds):

@@ -76,9 +76,7 @@ def outcome(
         energy_j = abs(result["marginal_energy_j"].value)
         if shared > wanted * energy_j:
             why = f"the uncertainty that all repeats share is already ±{100 * shared / energy_j:.2g} %"
-            return UntilOutcome(
-                wanted, reached, repeats, f"{why}; calibrate the sensor, or measure more work"
-            )
+            return UntilOutcome(wanted, reached, repeats, f"{why}; calibrate the sensor, or measure more work")
     return UntilOutcome(wanted, reached, repeats, "the limit of repeats") if repeats >= limit else None
 
 

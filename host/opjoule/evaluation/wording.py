@@ -172,9 +172,7 @@ COMMAND_QUANTITIES: Final = Quantities(
     (
         *Quantities((*COMMON, *OPERATIONS, *SENSORS)).changed(_CHANGED),
         *(
-            Definition(
-                f"by_phase.*.{key}", unit, Topic.PART, meaning=meaning, rests_on=rests_on, required=False
-            )
+            Definition(f"by_phase.*.{key}", unit, Topic.PART, meaning=meaning, rests_on=rests_on, required=False)
             for key, unit, meaning, rests_on in _OF_A_PHASE
         ),
     )

@@ -70,9 +70,7 @@ def process_bounds(marks: Iterable[PhaseMark], name: str) -> Bounds | None:
 class Execution:
     """One run of a plan on a prepared board."""
 
-    def __init__(
-        self, plan: Plan, board: Board, capture: Capture, record: RunRecord, progress: PhaseProgress
-    ) -> None:
+    def __init__(self, plan: Plan, board: Board, capture: Capture, record: RunRecord, progress: PhaseProgress) -> None:
         self._plan = plan
         self._study = plan.study
         self._board = board

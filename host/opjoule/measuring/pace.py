@@ -60,9 +60,7 @@ def _expected(plan: Plan, step: Step) -> Expected:
     if step.role is Role.BASELINE:
         return Expected("idle", "idle", plan.idle_s)
     if step.role is Role.DRAIN:
-        return Expected(
-            step.name, "settle", least_s=min(QUIET_S, plan.settle_limit_s) if plan.idle_s else 0.0
-        )
+        return Expected(step.name, "settle", least_s=min(QUIET_S, plan.settle_limit_s) if plan.idle_s else 0.0)
     if step.role in WORKED:
         length_s = plan.study.to_json().get("run_s")  # of the studies that have this setting
         return Expected(step.name, step.name, length_s or None)

@@ -173,9 +173,7 @@ class PhaseProgress:
     def _note_time(self) -> None:
         self._noted_s = time.monotonic()
         left = self._pace.left
-        remaining = (
-            {} if left is None else {"remaining_s": round(left.remaining_s, 1), "is_least": left.is_least}
-        )
+        remaining = {} if left is None else {"remaining_s": round(left.remaining_s, 1), "is_least": left.is_least}
         self.write_down(host_ns=time.monotonic_ns(), elapsed_s=round(self._pace.elapsed_s, 1), **remaining)
 
     def _print_line(self, share: str) -> None:

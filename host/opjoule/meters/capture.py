@@ -94,9 +94,7 @@ class CaptureSummary:
     def _more_range(self) -> str:
         """Advice on samples at the end of the range of the current or of the voltage."""
         current = "use a wider range or a smaller shunt"
-        voltage = (
-            "the voltage is beyond the sensor's range: use a lower supply, or a sensor for a higher voltage"
-        )
+        voltage = "the voltage is beyond the sensor's range: use a lower supply, or a sensor for a higher voltage"
         if not self.voltage_ended_samples:
             return current
         return voltage if self.voltage_ended_samples >= self.clipped_samples else f"{voltage}; {current}"
@@ -254,9 +252,7 @@ class Capture:
                 self.summary.faults.append(event)
 
     def _record_samples(self, event: Samples) -> None:
-        self._journal.append_samples(
-            event.meter_ns, event.current_a, event.voltage_v, event.sensor, event.clipped
-        )
+        self._journal.append_samples(event.meter_ns, event.current_a, event.voltage_v, event.sensor, event.clipped)
         if event.sensor:
             others = self.summary.further_samples
             others[event.sensor] = others.get(event.sensor, 0) + int(event.meter_ns.size)

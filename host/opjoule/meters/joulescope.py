@@ -113,9 +113,7 @@ class JoulescopeAssembler(StreamAssembler):
 class JoulescopeMeter(StreamingMeter[JoulescopeDriver, JoulescopeAssembler]):
     """A JS110 or JS220; see Meter for the contract."""
 
-    def __init__(
-        self, serial_number: str = "", make_driver: Callable[[], JoulescopeDriver] = usb_driver
-    ) -> None:
+    def __init__(self, serial_number: str = "", make_driver: Callable[[], JoulescopeDriver] = usb_driver) -> None:
         super().__init__("joulescope", joulescope_sensor)
         self._wanted, self._make_driver = serial_number, make_driver
         self._path = ""

@@ -190,9 +190,7 @@ class Ppk2Meter(StreamingMeter[serial.Serial, Ppk2Assembler]):
 
     def __init__(self, path: str, supply_v: float | None) -> None:
         if supply_v is None:
-            raise BadInput(
-                "ppk2: it does not measure voltage: state the supply's, for example ppk2:PORT,voltage=5.1"
-            )
+            raise BadInput("ppk2: it does not measure voltage: state the supply's, for example ppk2:PORT,voltage=5.1")
         if not 0.8 <= supply_v <= 5.25:
             raise BadInput(f"ppk2: a supply of {supply_v:g} V is outside its 0.8 to 5.25 V")
         super().__init__("ppk2", ppk2_sensor)
@@ -267,9 +265,7 @@ class Ppk2Meter(StreamingMeter[serial.Serial, Ppk2Assembler]):
         data = b""
         while b"END" not in data:
             if time.monotonic() > deadline_s:
-                raise MeterFault(
-                    f"ppk2: no PPK2 answers on {self._path}: it has two ports, try the other; replug it"
-                )
+                raise MeterFault(f"ppk2: no PPK2 answers on {self._path}: it has two ports, try the other; replug it")
             data += port.read(256)
         return data.decode("ascii", "replace")
 

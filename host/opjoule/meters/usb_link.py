@@ -34,8 +34,7 @@ class UsbLink:
         self.serial_number = self._serial_number()
         self.place = f"USB bus {device.bus} device {device.address}"
         self._out, self._in = (
-            next(end for end in interface if bool(end.bEndpointAddress & 0x80) is inward)
-            for inward in (False, True)
+            next(end for end in interface if bool(end.bEndpointAddress & 0x80) is inward) for inward in (False, True)
         )
         self._had_driver = False
 
@@ -86,9 +85,7 @@ class UsbLink:
             return ""
 
     def _gone(self, error: Any) -> MeterGone:
-        return MeterGone(
-            f"{self._kind}: {self.place} is gone ({_words(error)}): cable pulled, or supply lost"
-        )
+        return MeterGone(f"{self._kind}: {self.place} is gone ({_words(error)}): cable pulled, or supply lost")
 
 
 def refusal(kind: str, error: Any) -> MeterFault:
@@ -150,9 +147,7 @@ def _not_one(kind: str, models: Models, wanted: str, there: list[str], count: in
     if there:
         return MeterFault(f"{kind}: no device with serial number {wanted} (found: {listed})")
     names = ", ".join(f"{name} {vendor:04x}:{product:04x}" for (vendor, product), name in models.items())
-    return MeterFault(
-        f"{kind}: none is plugged in ({names}): check the cable, which must carry data, and its port"
-    )
+    return MeterFault(f"{kind}: none is plugged in ({names}): check the cable, which must carry data, and its port")
 
 
 def _words(error: Any) -> str:

@@ -86,9 +86,7 @@ class Answer:
         number = self.quantity(path)
         if not isinstance(number, Missing) or number.reason != ABSENT or self.quantities.get(path):
             return True
-        return path.startswith("by_") and bool(
-            self.quantities.below(path.split(".", maxsplit=1)[0]) or not self.result
-        )
+        return path.startswith("by_") and bool(self.quantities.below(path.split(".", maxsplit=1)[0]) or not self.result)
 
     @property
     def sentence(self) -> str:
@@ -170,8 +168,7 @@ SIMULATED = (
     "They say nothing about the energy or speed of real hardware."
 )
 _SIMULATED_TRACE = (
-    "No meter was recorded: a program was at the other end of the port. "
-    "These joules say nothing about real hardware."
+    "No meter was recorded: a program was at the other end of the port. These joules say nothing about real hardware."
 )
 _PARTIAL = "This run ended early. Its figures come from the data that were recorded until then."
 

@@ -97,9 +97,7 @@ def all_told_paths(result: Mapping[str, Any]) -> dict[str, str]:
 def rows(result: Mapping[str, Any], table: Quantities) -> list[Row]:
     """All quantities of result.json: those of the table in reading order, then the rest in the file's order."""
     paths = list(_walk(result, "", table))
-    known = [
-        definition.key for definition in table.shown("table") if definition.label and definition.key in paths
-    ]
+    known = [definition.key for definition in table.shown("table") if definition.label and definition.key in paths]
     return [row(result, table, path) for path in [*known, *(path for path in paths if path not in known)]]
 
 

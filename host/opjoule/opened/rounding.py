@@ -54,9 +54,7 @@ def rounded(value: float, u: float | None, unit: str, digits_without_u: int = 4)
     power = _prefix_power(max(abs(exact), spread or Decimal(0)), last_place, unit)
     places = None if last_place is None else max(0, power - last_place)
     texts = [None if n is None else _text(n.scaleb(-power), places) for n in (exact, spread)]
-    return Rounded(
-        texts[0] or "", f"± {texts[1]}" if spread else "", PREFIXES[power] + PRINTED_UNITS.get(unit, unit)
-    )
+    return Rounded(texts[0] or "", f"± {texts[1]}" if spread else "", PREFIXES[power] + PRINTED_UNITS.get(unit, unit))
 
 
 def percent(fraction: float) -> str:

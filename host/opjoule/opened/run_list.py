@@ -251,9 +251,7 @@ class RunIndex:
         except (OSError, msgspec.MsgspecError, RecursionError):
             return {}
         entries = kept.entries.items() if kept.version == VERSION else ()
-        return {
-            name: _Entry(entry.mark, replace(entry.run, path=self.folder / name)) for name, entry in entries
-        }
+        return {name: _Entry(entry.mark, replace(entry.run, path=self.folder / name)) for name, entry in entries}
 
     def _keep(self, known: dict[str, _Entry]) -> None:
         """Writes the index beside the records; there is none if the folder itself is a record."""

@@ -124,9 +124,7 @@ class OpenedRuns:
         try:
             import duckdb  # noqa: PLC0415  # only this module needs it
         except ImportError:
-            raise BadInput(
-                "open_runs needs DuckDB: pip install duckdb, or OpJoule with its extra [many]"
-            ) from None
+            raise BadInput("open_runs needs DuckDB: pip install duckdb, or OpJoule with its extra [many]") from None
         database = duckdb.connect(
             config={
                 "memory_limit": self.memory_limit,

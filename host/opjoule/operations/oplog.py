@@ -125,16 +125,12 @@ def _blocks(path: Path, data: mmap.mmap, block_bytes_max: int) -> Iterator[LogBl
         if offset + BLOCK_HEADER.size > len(data):
             raise _Torn
         bytes_of_it = data[offset : offset + BLOCK_HEADER.size]
-        magic, thread, _, records, size, base_board_ns, crc32, own_crc32, sequence = BLOCK_HEADER.unpack(
-            bytes_of_it
-        )
+        magic, thread, _, records, size, base_board_ns, crc32, own_crc32, sequence = BLOCK_HEADER.unpack(bytes_of_it)
         payload_at = offset + BLOCK_HEADER.size
         if magic != BLOCK_MAGIC:
             if not any(data[offset:]):
                 raise _Torn  # a power loss left zeros where the file system had reserved space for data
-            raise OperationLogFault(
-                path, offset, f"block magic is {magic:#010x}, expected {BLOCK_MAGIC:#010x}"
-            )
+            raise OperationLogFault(path, offset, f"block magic is {magic:#010x}, expected {BLOCK_MAGIC:#010x}")
         if not _is_sealed(bytes_of_it, own_crc32):
             raise OperationLogFault(path, offset, "checksum does not match the block's header")
         if sequence != number:
@@ -177,9 +173,7 @@ def decode_block(block: LogBlock, payload: bytes, table: OperationTable, filled:
     """Fills the table's rows from `filled` on. Returns: (next free row, end of the last operation [ns])."""
     values = decode_varints(payload)
     if values.size != block.records * VARINTS_A_RECORD:
-        raise ValueError(
-            f"block contains {values.size} numbers, expected 3 for each of {block.records} records"
-        )
+        raise ValueError(f"block contains {values.size} numbers, expected 3 for each of {block.records} records")
     fields = values.view(np.int64).reshape(-1, VARINTS_A_RECORD)
     tag = fields[:, 0].astype(np.uint8)
     full, kind = fields[:, 0], tag & KIND_BITS

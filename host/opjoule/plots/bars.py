@@ -124,9 +124,7 @@ def _scale_axis(axes: Axes, shown: Sequence[Quantity], scale: float) -> None:
         axes.set_ylim(*ends(shown, scale))
 
 
-def _bar(
-    axes: Axes, cell: PlottedCell | None, of: Drawn, scale: float, x: float, step: float, number: int
-) -> None:
+def _bar(axes: Axes, cell: PlottedCell | None, of: Drawn, scale: float, x: float, step: float, number: int) -> None:
     quantity = cell.number(of.path) if cell else None
     if quantity is None or quantity.value is None:
         place: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "ha": "center", "va": "bottom"}
@@ -194,9 +192,7 @@ def activity_bars(plotted: Plotted) -> Figure:
     return legend(figure, handles, simulated=plotted.simulated, warnings=plotted.warnings)
 
 
-def _stack(
-    axes: Axes, at: int, names: list[str], parts: Mapping[str, float], factor: float, *, lie: bool
-) -> None:
+def _stack(axes: Axes, at: int, names: list[str], parts: Mapping[str, float], factor: float, *, lie: bool) -> None:
     """Draws one bar from its parts; `lie`: horizontally."""
     bar = axes.barh if lie else axes.bar
     for name, (start, end) in zip(parts, stacked(part * factor for part in parts.values()), strict=True):

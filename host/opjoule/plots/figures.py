@@ -50,9 +50,7 @@ TOLD: Final = "energy-all-told"
 OF_A_STUDY: Final[dict[str, Callable[[Plotted], Figure]]] = {
     "bandwidth-latency": FIGURES["bandwidth-latency"],
     "energy-power": lambda of: bars(of, Drawn("run_energy_j", "energy of the run", "J"), [_POWER], "power"),
-    "cpu-io": lambda of: bars(
-        of, _PROCESSOR, [Drawn("disk_bytes", "disk read and written", "B")], "disk I/O"
-    ),
+    "cpu-io": lambda of: bars(of, _PROCESSOR, [Drawn("disk_bytes", "disk read and written", "B")], "disk I/O"),
     "energy-by-activity": activity_bars,
 }
 """Figures drawn for each figure of a study. Bandwidth, power, processor use and energy are those of the run; I/O is the
@@ -176,9 +174,7 @@ def figures_of_studies(runs: Iterable[ComparedRun]) -> dict[str, Plotted]:
     }
 
 
-def _parts(
-    name: str, runs: Sequence[ComparedRun], about: Sequence[str]
-) -> Iterator[tuple[str, list[ComparedRun]]]:
+def _parts(name: str, runs: Sequence[ComparedRun], about: Sequence[str]) -> Iterator[tuple[str, list[ComparedRun]]]:
     """A figure as a whole, or divided by board."""
     boards = sorted({run.value(DEVICE) for run in runs})
     if DEVICE in about or len(boards) == 1:

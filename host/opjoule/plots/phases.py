@@ -131,9 +131,7 @@ def bars_figure(study: StudyTable, place: Place) -> Figure:
             _bar_with_words(panel, group, *joules(group, "energy_j"), "J", at, style)
             point(panel, joules(group, "marginal_energy_j")[0], at)
     for panel in panels:
-        panel.set(
-            xlim=(-0.6, len(styles) - 0.4), ylim=(0.0, panel.get_ylim()[1] * 1.08), xticks=[], yticks=[]
-        )
+        panel.set(xlim=(-0.6, len(styles) - 0.4), ylim=(0.0, panel.get_ylim()[1] * 1.08), xticks=[], yticks=[])
         panel.spines[["top", "right", "left"]].set_visible(False)
     return _with_legend(figure, study, styles)
 
@@ -153,9 +151,7 @@ def _name_phases(above: Axes, below: Axes, phases: Sequence[str]) -> None:
     above.tick_params(axis="x", length=0)
 
 
-def _with_legend(
-    figure: Figure, study: StudyTable, styles: Mapping[str, Mapping[str, Any]], *more: Patch
-) -> Figure:
+def _with_legend(figure: Figure, study: StudyTable, styles: Mapping[str, Mapping[str, Any]], *more: Patch) -> Figure:
     patches = [Patch(label=system, **style) for system, style in styles.items()]
     points = Line2D([], [], label="above idle", **_POINT)
     return legend(figure, [*patches, *more, points], simulated=study.simulated, warnings=study.warnings)

@@ -38,9 +38,7 @@ def curve_figures(study: StudyTable) -> Iterator[tuple[str, Callable[[], Figure]
     axis = size_axis(study)
     for place in dict.fromkeys(apart_from([axis], row.place) for row in study.rows) if axis else ():
         for phase in study.phases:
-            rows = [
-                row for row in study.rows if apart_from([axis], row.place) == place and row.phase == phase
-            ]
+            rows = [row for row in study.rows if apart_from([axis], row.place) == place and row.phase == phase]
             if any(CURVES[0] in row.measures for row in rows):
                 name = figure_name(study, place, "by", axis, phase, also="_")
                 yield name, partial(curve_figure, study, axis, rows)

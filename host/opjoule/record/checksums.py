@@ -27,9 +27,7 @@ AT_ONCE: Final = 2
 def checksums(directory: Path, known: Mapping[str, str]) -> dict[str, str]:
     """Path in the record -> SHA-256, for every file that needs one; files in `known` are not read again."""
     files = [path for path in sorted(directory.rglob("*")) if path.suffix != ".tmp" and path.is_file()]
-    covered = {
-        name: path for path in files if (name := path.relative_to(directory).as_posix()) not in NOT_COVERED
-    }
+    covered = {name: path for path in files if (name := path.relative_to(directory).as_posix()) not in NOT_COVERED}
     unknown = {name: path for name, path in covered.items() if name not in known}
     with ThreadPoolExecutor(AT_ONCE) as pool:
         made = dict(zip(unknown, pool.map(file_sha256, unknown.values()), strict=True))

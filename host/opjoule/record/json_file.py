@@ -39,9 +39,7 @@ _MAY_STEER: Final = re.compile("\\\\[bfru]|[\x7f-\x9f\u202a-\u202e\u2066-\u2069\
 """The same characters in JSON text, where control characters are escaped; also matches some harmless escapes."""
 
 
-def read_json(
-    path: Path, schema: Schema, check: Callable[[dict[str, Any]], None] = lambda _: None
-) -> dict[str, Any]:
+def read_json(path: Path, schema: Schema, check: Callable[[dict[str, Any]], None] = lambda _: None) -> dict[str, Any]:
     """Contents of a JSON file with this schema and version, as `visible` gives them.
 
     Args:

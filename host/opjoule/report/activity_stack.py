@@ -94,9 +94,7 @@ def _bar(courses: Mapping[str, Float64Array]) -> list[Element]:
     return made
 
 
-def _areas(
-    edges_s: Float64Array, courses: Mapping[str, Float64Array], measured_j: Float64Array
-) -> list[Element]:
+def _areas(edges_s: Float64Array, courses: Mapping[str, Float64Array], measured_j: Float64Array) -> list[Element]:
     lengths_s = np.maximum(np.diff(edges_s), 1e-12)
     measured_w = measured_j / lengths_s
     stacked_w = np.cumsum([np.maximum(course, 0.0) / lengths_s for course in courses.values()], axis=0)

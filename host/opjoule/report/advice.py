@@ -23,8 +23,7 @@ REMEDIES = {
     "quantisation": "measure longer ({more}) or use a smaller sensor range",
     "voltage": "use a stiffer supply (shorter, thicker cable), or read the voltage more often (bus_every=32)",
     "timebase": (
-        "all seconds come from the clock named under timebase: use a board or a host with a more "
-        "accurate clock"
+        "all seconds come from the clock named under timebase: use a board or a host with a more accurate clock"
     ),
     "alignment": "wire the sync line, or measure longer ({more})",
     "loss": "find out where samples are lost: cable, hub or a busy host (host/measure.py doctor)",
@@ -82,16 +81,12 @@ def remedies(
         lines.append("measure more than one run (--repeats 5): one run does not show how much runs differ")
     marginal = quantity(result, "marginal_energy_j")
     if isinstance(marginal, Measured) and marginal.relative_u > LARGE_MARGINAL_U and "repeats" not in parts:
-        lines.append(
-            f"measure more work ({more}): the energy above idle is small compared with its uncertainty"
-        )
+        lines.append(f"measure more work ({more}): the energy above idle is small compared with its uncertainty")
     return lines + _for_kinds(result, more, apart)
 
 
 def _for_kinds(result: Mapping[str, Any], more: str, apart: str) -> list[str]:
-    energies = {
-        kind: quantity(result, f"by_operation.{kind}.energy_per_operation_j") for kind in by_kind(result)
-    }
+    energies = {kind: quantity(result, f"by_operation.{kind}.energy_per_operation_j") for kind in by_kind(result)}
     why = {name: energy.reason for name, energy in energies.items() if isinstance(energy, Missing)}
     mixed = [name for name, reason in why.items() if "collinear" in reason or "too wide" in reason]
     short = [name for name, reason in why.items() if "too few windows" in reason and name not in mixed]

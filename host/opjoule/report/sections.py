@@ -130,10 +130,7 @@ def breakdown(result: Mapping[str, Any], key: str, caption: str, heading: str) -
     # A field that all entries lack for one reason becomes a note. It names the columns or, without a table, the rows.
     lacking = [(map(_field_title, names) if fields else kinds, why) for why, names in by_reason.items()]
     lacking += [(map(_in_words, names), reason) for reason, names in untold.items()]
-    notes = [
-        element("p", f"{caption} ({', '.join(names)}): {reason}.", class_="reason")
-        for names, reason in lacking
-    ]
+    notes = [element("p", f"{caption} ({', '.join(names)}): {reason}.", class_="reason") for names, reason in lacking]
     if not fields:
         return notes
     body = []
@@ -262,8 +259,7 @@ def repeats_table(listed: Mapping[str, RepeatValues], quantities: Quantities) ->
     if count < 2:
         return []
     body = [
-        row(str(number + 1), *(_figure(values, values.values[number]) for values in shown))
-        for number in range(count)
+        row(str(number + 1), *(_figure(values, values.values[number]) for values in shown)) for number in range(count)
     ]
     body.append(row("mean", *(_figure(values, fmean(values.values)) for values in shown)))
     spreads = [_figure(values, values.standard_deviation, 2) for values in shown]
@@ -307,7 +303,6 @@ def _text(entry: Mapping[str, Any] | None, *, with_u: bool) -> str:
 def phases_table(result: Mapping[str, Any]) -> list[Element]:
     """The page's table of phases; nothing without marks."""
     rows = [
-        row(name, *(element("span", text, class_="figure") for text in texts))
-        for name, *texts in phase_rows(result)
+        row(name, *(element("span", text, class_="figure") for text in texts)) for name, *texts in phase_rows(result)
     ]
     return [table(HEAD, rows, "Energy of the phases that the command marked")] if rows else []

@@ -46,9 +46,7 @@ class ComputerWatch:
         with suppress(OSError):  # on a full disk, the error of the record's own files is the one to report
             while True:
                 times = processor_times(Path("/proc"), os.getpid())
-                self._file.write(
-                    f"{time.monotonic_ns()},{times.processors},{times.busy_s:.2f},{times.own_s:.2f}\n"
-                )
+                self._file.write(f"{time.monotonic_ns()},{times.processors},{times.busy_s:.2f},{times.own_s:.2f}\n")
                 if self._ended.wait(PERIOD_S):
                     return
 

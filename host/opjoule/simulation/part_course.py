@@ -93,6 +93,5 @@ class PartCourse:
         moments_s = np.array([start_ns - self.board_ns[0], end_ns - self.board_ns[0]]) * 1e-9
         rows_s = (self.board_ns - self.board_ns[0]) * 1e-9
         return {
-            name: float(np.diff(np.interp(moments_s, rows_s, drawn_j))[0])
-            for name, drawn_j in self.energy_j.items()
+            name: float(np.diff(np.interp(moments_s, rows_s, drawn_j))[0]) for name, drawn_j in self.energy_j.items()
         }

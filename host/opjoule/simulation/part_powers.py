@@ -56,9 +56,7 @@ class PartPowers:
             },
         )
 
-    def operations_j(
-        self, rng: np.random.Generator, kind: str, works_s: Float64Array, usual_s: float
-    ) -> Float64Array:
+    def operations_j(self, rng: np.random.Generator, kind: str, works_s: Float64Array, usual_s: float) -> Float64Array:
         """Energy of each operation of a kind [J]; `works_s`: time that it worked, `usual_s`: its usual time."""
         differs = 1.0 + OPERATION_SPREAD * (rng.random(works_s.size, np.float32) - 0.5)
         usual_j = self.kind_w[kind] * (works_s + self.kind_fixed[kind] * usual_s)

@@ -166,7 +166,5 @@ class LoadBench:
             aim = HOT_PER_A2 * self._current_a**2
             for step in range(round(length_s / HOT_STEP_S)):
                 self._hot += (aim - self._hot) * -math.expm1(-HOT_STEP_S / HOT_TAU_S)
-                lines.append(
-                    f"{step * HOT_STEP_S:.3f},{self._current_a * (1 + self._hot):.6f},{self._voltage_v:.6f}"
-                )
+                lines.append(f"{step * HOT_STEP_S:.3f},{self._current_a * (1 + self._hot):.6f},{self._voltage_v:.6f}")
         return "\n".join([*lines, f"{length_s + LATE_S:.3f},0,{self._voltage_v:.6f}"]) + "\n"

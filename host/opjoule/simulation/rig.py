@@ -73,9 +73,7 @@ class DelayedProbe(Probe):
         except LinkFault:
             self._call_ended()
             raise
-        return Exchange(
-            real.sent_ns, real.far_received_ns - DELAY_NS, real.far_sent_ns - DELAY_NS, real.received_ns
-        )
+        return Exchange(real.sent_ns, real.far_received_ns - DELAY_NS, real.far_sent_ns - DELAY_NS, real.received_ns)
 
     def pending_write_bytes(self) -> int:
         """Dirty pages of the simulated board, as of its clock."""
@@ -191,9 +189,7 @@ def simulated_rig(
     try:
         storage.mkdir(parents=True)  # it is removed at the end, so it must not exist yet
     except FileExistsError as error:
-        raise RigFault(
-            f"{storage} is there already: simulated storage is made and removed by one run"
-        ) from error
+        raise RigFault(f"{storage} is there already: simulated storage is made and removed by one run") from error
     with ExitStack() as opened:
         opened.callback(shutil.rmtree, storage, ignore_errors=True)
         program = options.root / "build" / "loader" / PROGRAM

@@ -94,9 +94,7 @@ class ActivityWire:
     The edges before a sample are passed on first, however busy the computer is.
     """
 
-    def __init__(
-        self, follow: list[str], target: Path, ahead_ns: Callable[[], int | None], edges: EdgeWire
-    ) -> None:
+    def __init__(self, follow: list[str], target: Path, ahead_ns: Callable[[], int | None], edges: EdgeWire) -> None:
         """Follows a command's output; `ahead_ns` gives the board's clock minus this computer's, None if unknown."""
         self._ask_ahead_ns = ahead_ns
         self._ahead_ns: int | None = None

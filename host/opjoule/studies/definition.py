@@ -96,9 +96,7 @@ def _counterpart(entry: Mapping[str, Any]) -> Counterpart:
     if entry["state"] not in STATES:
         raise BadInput(f"[[counterparts]] {entry['paper']}: state must be one of {', '.join(STATES)}")
     if entry["state"] != EXACT and not entry.get("differs"):
-        raise BadInput(
-            f"[[counterparts]] {entry['paper']}: state the difference, or why it is missing, in differs"
-        )
+        raise BadInput(f"[[counterparts]] {entry['paper']}: state the difference, or why it is missing, in differs")
     lists = {name: tuple(entry.get(name, ())) for name in ("drawn", "media", "phases")}
     return Counterpart(**{**entry, **lists})
 
@@ -250,9 +248,7 @@ class StudyFolder:
             figures = {name: figure.also_on(others) for name, figure in figures.items()}
             for device in devices if STORAGE in axes and not media else ():
                 takes = find_profile(device).media
-                exclude += [
-                    {DEVICE: device, STORAGE: medium} for medium in axes[STORAGE] if medium not in takes
-                ]
+                exclude += [{DEVICE: device, STORAGE: medium} for medium in axes[STORAGE] if medium not in takes]
         if STORAGE in axes and media:
             axes[STORAGE] = tuple(media)
             exclude = [cells for cells in exclude if STORAGE not in cells]
@@ -283,16 +279,12 @@ class StudyFolder:
             raise BadInput(f"--only leaves nothing of the study{media}")
         return left
 
-    def parts(
-        self, cell: Mapping[str, str], scale: float, only: Mapping[str, Sequence[str]]
-    ) -> tuple[Part, ...]:
+    def parts(self, cell: Mapping[str, str], scale: float, only: Mapping[str, Sequence[str]]) -> tuple[Part, ...]:
         """The requested parts of a cell, with their counts after scaling.
 
         Empty if the cell has none of the requested values of a count.
         """
-        combined = (
-            (part, self.scaled({**cell, **part}, scale, only)) for part in self._asked(self.within, only)
-        )
+        combined = ((part, self.scaled({**cell, **part}, scale, only)) for part in self._asked(self.within, only))
         return tuple({**part, **counts} for part, counts in combined if all(counts.values()))
 
     def _asked(self, axes: Sequence[str], only: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
@@ -327,16 +319,12 @@ class StudyFolder:
 
     def scaled(self, cell: Mapping[str, str], scale: float, only: Mapping[str, Sequence[str]]) -> Counts:
         """The requested counts of one cell, multiplied by the scale: at least 1, without duplicates."""
-        of_cell = {
-            name: values for name, values in where_values(self.where, cell).items() if name in self.counts
-        }
+        of_cell = {name: values for name, values in where_values(self.where, cell).items() if name in self.counts}
         counts = {**self.counts, **{name: whole_numbers(name, value) for name, value in of_cell.items()}}
         return {
             name: tuple(
                 dict.fromkeys(
-                    max(1, round(value * scale))
-                    for value in values
-                    if str(value) in only.get(name, [str(value)])
+                    max(1, round(value * scale)) for value in values if str(value) in only.get(name, [str(value)])
                 )
             )
             for name, values in counts.items()
@@ -364,8 +352,7 @@ def whole_numbers(key: str, value: Any) -> tuple[int, ...]:
 def in_words(part: Part) -> str:
     """A part in words, with its counts."""
     return ", ".join(
-        f"{name} {value}" if isinstance(value, str) else f"{numbers(value)} {name}"
-        for name, value in part.items()
+        f"{name} {value}" if isinstance(value, str) else f"{numbers(value)} {name}" for name, value in part.items()
     )
 
 

@@ -154,9 +154,7 @@ def _check_cells(made: StudyFolder) -> None:
 def _check_counts(made: StudyFolder) -> None:
     for name, values in made.counts.items() if made.workload else ():
         if name not in LOADED or len(values) > 1:
-            raise BadInput(
-                f"[counts] {name}: a workload has exactly one value each of {' and '.join(LOADED)}"
-            )
+            raise BadInput(f"[counts] {name}: a workload has exactly one value each of {' and '.join(LOADED)}")
     for cells in made.where:
         for name in cells if made.command else ():
             if name != "when" and name not in made.counts:
@@ -222,9 +220,7 @@ def left_out(study: StudyFolder, only: Mapping[str, Sequence[str]], given: Seque
     Args:
         only: requested values by axis; all values of axes not given.
     """
-    wanted = {
-        value for axis, values in study.axes.items() for value in values if value in only.get(axis, values)
-    }
+    wanted = {value for axis, values in study.axes.items() for value in values if value in only.get(axis, values)}
     return [f"{name} = {study.connections[name].what}" for name in _lacking(study, given) if name in wanted]
 
 

@@ -77,9 +77,7 @@ class AppendStream:
             if self._waiting:
                 # Arrow takes longer for an array than for its rows: one array a column, not one a frame of the meter.
                 columns = map(_joined, zip(*self._waiting, strict=True))
-                arrays = [
-                    pa.array(column, field.type) for column, field in zip(columns, self._schema, strict=True)
-                ]
+                arrays = [pa.array(column, field.type) for column, field in zip(columns, self._schema, strict=True)]
                 self._writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=self._schema))
                 self._waiting.clear()
             self._file.flush()

@@ -195,9 +195,7 @@ class PowerTrace:
             bus=bus and replace(bus, voltage_v=voltage_offset_v + voltage_gain * bus.voltage_v),
         )
 
-    def scaled(
-        self, factor_at: Callable[[Int64Array], Float64Array], *, overwrite: bool = False
-    ) -> PowerTrace:
+    def scaled(self, factor_at: Callable[[Int64Array], Float64Array], *, overwrite: bool = False) -> PowerTrace:
         """The trace with every current multiplied by the factor at its time [meter_ns], and its load line accordingly.
 
         `overwrite`: reuses the columns of this trace, which must not be used afterwards.

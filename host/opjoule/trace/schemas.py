@@ -16,9 +16,7 @@ def versioned(name: str, version: int, **columns: pa.DataType) -> pa.Schema:
     return pa.schema(list(columns.items()), {SCHEMA_KEY: stated})
 
 
-POWER = versioned(
-    "power", 2, meter_ns=pa.int64(), current_a=pa.float64(), voltage_v=pa.float64(), clipped=pa.bool_()
-)
+POWER = versioned("power", 2, meter_ns=pa.int64(), current_a=pa.float64(), voltage_v=pa.float64(), clipped=pa.bool_())
 GAPS = versioned(
     "gaps",
     2,

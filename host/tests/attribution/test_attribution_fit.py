@@ -41,9 +41,7 @@ def test_a_trace_with_little_or_nothing_in_it_breaks_nothing(each_j, noise_j):
     count = np.zeros((400 * 32, 1))
     count[: len(count) // 4, 0] = np.arange(len(count) // 4) % 5
     columns = np.concatenate([count, count], axis=1)
-    group = groups(
-        {}, np.full(len(count), 0.1), np.zeros(len(count), np.bool_), np.arange(len(count)) // 3200
-    )
+    group = groups({}, np.full(len(count), 0.1), np.zeros(len(count), np.bool_), np.arange(len(count)) // 3200)
     energy_j = each_j * count[:, 0] + np.random.default_rng(1).normal(0, noise_j, len(count))
     with np.errstate(all="raise"):
         sets = ColumnSets(

@@ -40,9 +40,7 @@ def test_most_intervals_hold_the_truth(held):
 
 def test_kinds_of_known_cost_are_found_within_5_percent(held):
     kinds = [
-        kind
-        for kind in held["50/50, an update costs 3 reads"]
-        if kind.name in {"read", "update"} and kind.identified
+        kind for kind in held["50/50, an update costs 3 reads"] if kind.name in {"read", "update"} and kind.identified
     ]
     assert np.median([abs(kind.error) for kind in kinds]) < 0.02
     assert np.mean([abs(kind.error) <= 0.05 for kind in kinds]) >= 0.8
@@ -50,9 +48,7 @@ def test_kinds_of_known_cost_are_found_within_5_percent(held):
 
 def test_the_share_of_compaction_is_found_within_5_points(held):
     shares = [
-        share
-        for share in held["writes on two background threads"]
-        if share.name == "compaction" and share.identified
+        share for share in held["writes on two background threads"] if share.name == "compaction" and share.identified
     ]
     assert shares
     assert all(abs(share.found_j - share.true_j) <= 0.05 * share.whole_j for share in shares)
@@ -61,9 +57,7 @@ def test_the_share_of_compaction_is_found_within_5_points(held):
 @pytest.mark.slow
 def test_kinds_that_nothing_tells_apart_are_not_told():
     for seed in SEEDS:
-        kinds = [
-            kind for kind in trial("kinds that cannot be told apart", seed) if kind.name in {"read", "update"}
-        ]
+        kinds = [kind for kind in trial("kinds that cannot be told apart", seed) if kind.name in {"read", "update"}]
         assert kinds and not any(kind.identified for kind in kinds)
 
 
@@ -77,12 +71,8 @@ def test_parts_add_up_to_the_whole():
         made = experiment(seed, Choice(seconds=20.0))
         attribution = attribute_runs([made.work])[0]
         shares = [*attribution.operations.values(), *attribution.activities.values()]
-        assert sum(share.energy_j for share in shares) == pytest.approx(
-            made.energies.marginal.energy.value, rel=1e-3
-        )
-        foreground = (
-            attribution.operations if attribution.foreground.unidentified else {"all": attribution.foreground}
-        )
+        assert sum(share.energy_j for share in shares) == pytest.approx(made.energies.marginal.energy.value, rel=1e-3)
+        foreground = attribution.operations if attribution.foreground.unidentified else {"all": attribution.foreground}
         parts = [*foreground.values(), *attribution.activities.values()]
         identified_j = sum(part.energy_j for part in parts if not part.unidentified)
         assert identified_j + attribution.unseparated.energy_j == pytest.approx(
@@ -102,9 +92,7 @@ def test_what_is_not_told_goes_into_the_sum_of_what_cannot_be_told_apart():
         part.energy_j for part in (hidden.foreground, *hidden.activities.values()) if not part.unidentified
     )
     assert identified_j + hidden.unseparated.energy_j == pytest.approx(hidden.whole.energy_j)
-    assert hidden.unseparated.energy_j - attribution.unseparated.energy_j == pytest.approx(
-        moved_j, rel=0.05, abs=0.05
-    )
+    assert hidden.unseparated.energy_j - attribution.unseparated.energy_j == pytest.approx(moved_j, rel=0.05, abs=0.05)
 
 
 @pytest.mark.slow

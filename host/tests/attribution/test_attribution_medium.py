@@ -117,9 +117,7 @@ def test_bytes_between_two_samples_are_placed_in_the_middle_unless_the_windows_t
     stamps = np.arange(0, 60 * SECOND, SECOND // 10)
     counters = writes_of(stamps, 1e6 * np.searchsorted(starts, stamps) + np.arange(stamps.size) * 1e5)
     ends = {"evenly": counters.at(edges), "work": counters.beside(edges, work)}
-    placed = {
-        name: np.diff(total_bytes) for name, total_bytes in {**ends, "middle": sum(ends.values()) / 2}.items()
-    }
+    placed = {name: np.diff(total_bytes) for name, total_bytes in {**ends, "middle": sum(ends.values()) / 2}.items()}
     energy_j = 1e-6 * placed[place] + np.random.default_rng(3).normal(0, noise_j, edges.size - 1)
     models = medium_models([MediumRun.of(counters, edges, {"work": work})], deviance_of(energy_j))
     assert models.best.written_bytes == pytest.approx(placed[place])
@@ -133,9 +131,7 @@ def test_a_tail_is_found_in_what_settle_shows():
     written_bytes = np.diff(counters.at(edges))
     tail_s = Transfers.of(written_bytes, written_bytes / 1e6, edges * 1e-9, 0.1).tail_s(3.0, 0.5)
     noise_j = np.random.default_rng(2).normal(0, 2e-5, written_bytes.size)
-    models = medium_models(
-        [MediumRun.of(counters, edges)], deviance_of(1e-6 * written_bytes + 0.2 * tail_s + noise_j)
-    )
+    models = medium_models([MediumRun.of(counters, edges)], deviance_of(1e-6 * written_bytes + 0.2 * tail_s + noise_j))
     assert models.best.tail_length_s == pytest.approx(3.0, rel=0.02)
 
 
@@ -150,9 +146,7 @@ def test_bytes_that_a_sync_waits_for_are_the_sync_s():
 
 def test_nothing_is_known_of_a_medium_without_transfers():
     counters = writes_of(np.arange(0, 30) * SECOND // 10, np.zeros(30))
-    models = medium_models(
-        [MediumRun.of(counters, np.arange(0, 300) * SECOND // 100)], deviance_of(np.zeros(299))
-    )
+    models = medium_models([MediumRun.of(counters, np.arange(0, 300) * SECOND // 100)], deviance_of(np.zeros(299)))
     assert (
         not (models.alike or models.placed or models.held)
         and not models.best.written_bytes.any()
@@ -204,11 +198,7 @@ def test_what_is_told_on_a_medium_with_a_tail_holds_the_truth(medium):
 def test_where_the_tail_goes_on_almost_throughout_it_is_not_taken_for_the_operations():
     true_j, parts, attribution = attributed(SSD)
     assert attribution.tail_length_s == pytest.approx(1.0, abs=0.15)
-    assert (
-        attribution.foreground.unidentified
-        and parts["tail"].unidentified
-        and parts["write_back"].unidentified
-    )
+    assert attribution.foreground.unidentified and parts["tail"].unidentified and parts["write_back"].unidentified
     for name in EACH_J:
         error_j = abs(parts[name].energy_j - true_j[name])
         assert error_j <= 2.5 * parts[name].standard_u_j
@@ -294,8 +284,5 @@ def test_a_run_without_a_write_is_not_said_to_depend_on_when_bytes_were_written(
 def test_a_repeat_that_moves_no_byte_beside_one_that_writes_has_nothing_of_the_medium():
     dry, wet = attribute_runs([selecting(1, [], 0.0), selecting(2, THROUGHOUT_S[::6], 0.4, writes=True)])
     of_medium_j = [share.energy_j for share in dry.activities.values()]
-    assert (
-        of_medium_j == pytest.approx([0.0] * len(of_medium_j), abs=1e-9)
-        and wet.activities["tail"].energy_j > 1.0
-    )
+    assert of_medium_j == pytest.approx([0.0] * len(of_medium_j), abs=1e-9) and wet.activities["tail"].energy_j > 1.0
     assert not any("model of the medium" in why for why in reasons_of(dry).values())

@@ -12,9 +12,7 @@ from opjoule.attribution.overlap import Waits, operations_in, overlap_s
 from opjoule.operations.operation_table import OperationTable
 
 EVER = Waits(np.full(3, 1 << 60, np.int64))
-spans = st.lists(
-    st.tuples(st.integers(0, 1000), st.integers(0, 400), st.integers(0, 2)), min_size=1, max_size=40
-)
+spans = st.lists(st.tuples(st.integers(0, 1000), st.integers(0, 400), st.integers(0, 2)), min_size=1, max_size=40)
 
 
 def table(rows):
@@ -37,9 +35,7 @@ def test_seconds_of_intervals_are_those_of_a_look_at_each(rows):
     start = np.array([row[0] for row in rows], np.int64)
     end = start + np.array([row[1] for row in rows])
     overlap_ns = overlap_s(edges, start, end) * 1e9
-    expected = [
-        sum(inside(s, e, low, high) for s, e in zip(start, end, strict=True)) for low, high in pairwise(edges)
-    ]
+    expected = [sum(inside(s, e, low, high) for s, e in zip(start, end, strict=True)) for low, high in pairwise(edges)]
     assert overlap_ns == pytest.approx(expected, abs=1e-6)
 
 

@@ -51,13 +51,7 @@ def test_operations_in_bursts_may_cost_less_than_those_apart():
     begin_s = np.arange(10_000) * 2e-3
     begin_s[::50] += 0.05
     assert (
-        missed(
-            np.sort(
-                np.concatenate(
-                    [begin_s, np.repeat(np.arange(20.0), 500) + np.tile(np.arange(500) * 3e-5, 20)]
-                )
-            )
-        )
+        missed(np.sort(np.concatenate([begin_s, np.repeat(np.arange(20.0), 500) + np.tile(np.arange(500) * 3e-5, 20)])))
         == BURSTS_U
     )
 

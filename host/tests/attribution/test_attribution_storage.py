@@ -71,21 +71,15 @@ def test_the_mediums_energy_is_that_of_its_trace_in_every_window():
 def test_pauses_show_the_tails_power_and_writing_has_the_rest_within_a_bound():
     least_j, most_j = one_write().tail_range_j
     whole_j = BUSY_W * 0.05 + TAIL_W * 0.35
-    assert most_j == pytest.approx(TAIL_W * 0.4, rel=1e-6), (
-        "while busy it may draw the tail's power, and no more"
-    )
-    assert least_j == pytest.approx(TAIL_W * 0.2, rel=1e-6), (
-        "all that is within a sample of the writing may be writing"
-    )
+    assert most_j == pytest.approx(TAIL_W * 0.4, rel=1e-6), "while busy it may draw the tail's power, and no more"
+    assert least_j == pytest.approx(TAIL_W * 0.2, rel=1e-6), "all that is within a sample of the writing may be writing"
     assert least_j <= TAIL_W * 0.35 <= most_j < whole_j
 
 
 def test_a_medium_that_is_as_quick_as_seen_elsewhere_is_busy_for_less_of_a_sample():
     quick = one_write(bytes_each=(0, 0, 50, 0, 0, 0, 0, 0, 0, 100))
     least_j, most_j = quick.tail_range_j
-    assert least_j == pytest.approx(TAIL_W * (0.05 + 0.05 + 0.2), rel=0.01), (
-        "in this sample, the next, and later"
-    )
+    assert least_j == pytest.approx(TAIL_W * (0.05 + 0.05 + 0.2), rel=0.01), "in this sample, the next, and later"
     assert least_j <= TAIL_W * 0.35 <= most_j
 
 
@@ -164,9 +158,7 @@ def work(request):
     end_s = known.settled_s + IDLE_S + 1.0
     placed = measured(rng, KINDS[2], [wander(rng, end_s + 1, 0.1, 1e-3), *medium], end_s, name="storage")
     energies = repeat_energy(placed, phases(known), 1)
-    storage = StorageTrace(
-        placed.cells, placed.board_to_meter, energies.idle, lambda: energies.marginal, of_board
-    )
+    storage = StorageTrace(placed.cells, placed.board_to_meter, energies.idle, lambda: energies.marginal, of_board)
     return replace(seen, storage=storage), known.true_j
 
 
@@ -187,9 +179,7 @@ def test_parts_add_up_to_the_whole_and_the_mediums_energy_is_the_sensors(work):
     parts = [attribution.foreground, *attribution.activities.values()]
     assert sum(part.energy_j for part in parts) == pytest.approx(attribution.whole.energy_j, rel=1e-3)
     assert attribution.alone.energy_j == pytest.approx(seen.storage.marginal().energy.value, rel=1e-9)
-    assert attribution.alone.standard_u_j == pytest.approx(
-        seen.storage.marginal().budget.standard_u, rel=1e-6
-    )
+    assert attribution.alone.standard_u_j == pytest.approx(seen.storage.marginal().budget.standard_u, rel=1e-6)
     drawn_j = sum(part_j.sum() for part_j in attribution.course.energy_j.values())
     assert drawn_j == pytest.approx(attribution.course.measured_j.sum(), rel=1e-3)
 
@@ -203,7 +193,5 @@ def test_repeats_of_which_one_lacks_the_sensor_are_attributed_without_it(work):
     ]
     both = attribute_runs([seen, seen])
     assert all(attribution.alone for attribution in both)
-    reasons = [
-        {name: share.unidentified for name, share in attribution.activities.items()} for attribution in both
-    ]
+    reasons = [{name: share.unidentified for name, share in attribution.activities.items()} for attribution in both]
     assert reasons[0] == reasons[1], "told in all repeats or in none"

@@ -78,9 +78,7 @@ def test_points_that_stray_a_little_widen_the_interval_and_further_ones_are_refu
     calm, stray = (calibrate(moved(by_a), bench_reference(), BOUNDS, "x") for by_a in (0.0, 1.1e-4))
     assert stray.current.chi_squared > stray.current.degrees
     assert stray.calibration.covariance[0][0] > calm.calibration.covariance[0][0]
-    with pytest.raises(
-        CalibrationFault, match=r"current cannot be trusted.*point 1.*DMM 7 is noisier than stated"
-    ):
+    with pytest.raises(CalibrationFault, match=r"current cannot be trusted.*point 1.*DMM 7 is noisier than stated"):
         calibrate(moved(5e-4), bench_reference(), BOUNDS, "x")
 
 
@@ -103,12 +101,8 @@ def test_too_few_points_or_points_at_one_current_are_refused_in_one_line(current
 def test_two_voltages_are_refused_and_none_leaves_the_voltage_as_delivered():
     taken = points(SENSOR, TrueReference(bench_reference()))
     with pytest.raises(CalibrationFault, match=r"2 points with a voltage: neither"):
-        calibrate(
-            [*taken[:2], *(replace(p, reference_v=None) for p in taken[2:])], bench_reference(), BOUNDS, "x"
-        )
-    without = calibrate(
-        [replace(p, reference_v=None) for p in taken], bench_reference(), BOUNDS, "x"
-    ).calibration
+        calibrate([*taken[:2], *(replace(p, reference_v=None) for p in taken[2:])], bench_reference(), BOUNDS, "x")
+    without = calibrate([replace(p, reference_v=None) for p in taken], bench_reference(), BOUNDS, "x").calibration
     assert without.voltage is None and without.voltage_u_v(5.0) == 0.0
     assert all(source.effect[1] == source.effect[3] == 0 for source in without.common)
 
@@ -143,16 +137,12 @@ def test_a_reading_that_is_mistyped_is_named_wherever_it_is(wrong):
     """At the end of the range, too, where it draws the line to itself."""
     taken = points(SENSOR, TrueReference(bench_reference()))
     taken[wrong] = replace(taken[wrong], reference_a=taken[wrong].reference_a + 0.01)
-    with pytest.raises(
-        CalibrationFault, match=rf"point {wrong + 1} lies \+10 mA from the line through the oth"
-    ):
+    with pytest.raises(CalibrationFault, match=rf"point {wrong + 1} lies \+10 mA from the line through the oth"):
         calibrate(taken, bench_reference(), BOUNDS, "x")
 
 
 def test_a_gain_that_no_shunt_has_is_noted_and_a_reference_that_does_not_help_is_refused():
-    odd = calibrate(
-        points(TrueSensor(0.95), TrueReference(bench_reference())), bench_reference(), BOUNDS, "x"
-    )
+    odd = calibrate(points(TrueSensor(0.95), TrueReference(bench_reference())), bench_reference(), BOUNDS, "x")
     assert len(odd.notes) == 1 and "check that shunt= is the value printed" in odd.notes[0]
     coarse = multimeter("M", current=Accuracy.of("2%", "A"), voltage=Accuracy.of("1%", "V"), stated="")
     with pytest.raises(CalibrationFault, match=r"power and energy would be less certain .* use a better"):
@@ -189,9 +179,7 @@ def test_another_meter_as_reference_brings_its_bounds_or_its_calibration():
     made = calibrate(points(SENSOR, TrueReference(bench_reference())), bench_reference(), BOUNDS, "first")
     calibrated = other_meter("sensor 1", replace(BOUNDS, calibration=made.calibration))
     # What its own calibration rests on is still there by name, and as large.
-    assert {source.name for source in bench_reference().common} < {
-        source.name for source in calibrated.common
-    }
+    assert {source.name for source in bench_reference().common} < {source.name for source in calibrated.common}
     relative_u = np.hypot(calibrated.current_u_a(0.7) / 0.7, calibrated.voltage_u_v(5.0) / 5.0)
     assert 0.7 * made.calibration.power_u(0.7, 5.0) < relative_u < 1.5 * made.calibration.power_u(0.7, 5.0)
     with pytest.raises(BadInput, match="measures power only"):
@@ -202,13 +190,9 @@ def test_another_meter_as_reference_brings_its_bounds_or_its_calibration():
 
 
 def test_a_second_calibration_against_a_calibrated_sensor_knows_no_more_than_that_one():
-    first = calibrate(
-        points(SENSOR, TrueReference(bench_reference())), bench_reference(), BOUNDS, "first"
-    ).calibration
+    first = calibrate(points(SENSOR, TrueReference(bench_reference())), bench_reference(), BOUNDS, "first").calibration
     reference = other_meter("sensor 1", replace(BOUNDS, calibration=first))
-    second = calibrate(
-        points(TrueSensor(), TrueReference(reference)), reference, BOUNDS, "second"
-    ).calibration
+    second = calibrate(points(TrueSensor(), TrueReference(reference)), reference, BOUNDS, "second").calibration
     assert second.power_u(0.8, 5.0) >= first.power_u(0.8, 5.0)
 
 
@@ -229,9 +213,7 @@ def test_a_check_with_the_same_reference_sees_a_drift_far_smaller_than_the_refer
 
 def test_another_reference_sees_it_only_beyond_what_both_get_wrong():
     rng = np.random.default_rng(8)
-    made = calibrate(
-        points(SENSOR, TrueReference(bench_reference())), bench_reference(), BOUNDS, "x"
-    ).calibration
+    made = calibrate(points(SENSOR, TrueReference(bench_reference())), bench_reference(), BOUNDS, "x").calibration
     other = bench_reference("DMM 8")
     drifted = replace(SENSOR, gain=SENSOR.gain * 1.0006)
     checks = deviations(points(drifted, TrueReference(other), rng), other, made)

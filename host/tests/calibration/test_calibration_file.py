@@ -71,9 +71,7 @@ def test_a_sensor_without_a_name_or_a_file_has_none(tmp_path):
         (BOUNDS, True, "is for a real sensor, and this is a simulated one"),
     ],
 )
-def test_a_calibration_of_another_sensor_or_setting_is_refused_in_one_line(
-    tmp_path, bounds, simulated, words
-):
+def test_a_calibration_of_another_sensor_or_setting_is_refused_in_one_line(tmp_path, bounds, simulated, words):
     write_calibration(tmp_path, made())
     with pytest.raises(CalibrationFault, match=words) as refused:
         find_calibration(tmp_path, bounds, simulated=simulated)
@@ -98,9 +96,7 @@ def test_a_file_under_another_sensors_name_is_refused(tmp_path):
 )
 def test_an_old_or_hot_calibration_is_used_and_warned_of(tmp_path, now_utc, temperature_c, words):
     write_calibration(tmp_path, made())
-    calibration = find_calibration(
-        tmp_path, BOUNDS, simulated=False, temperature_c=temperature_c, now_utc=now_utc
-    )
+    calibration = find_calibration(tmp_path, BOUNDS, simulated=False, temperature_c=temperature_c, now_utc=now_utc)
     assert len(calibration.warnings) == len(words)
     assert all(word in line for word, line in zip(words, calibration.warnings, strict=True))
 

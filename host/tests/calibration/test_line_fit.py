@@ -86,9 +86,7 @@ def test_points_at_one_reading_determine_no_line():
 def test_points_that_stray_as_stated_are_as_likely_as_not():
     rng = np.random.default_rng(4)
     chances = [
-        fit_line(
-            of(READINGS + rng.normal(0, 1e-3, 6), 1.02 * READINGS + rng.normal(0, 1e-3, 6), 1e-3, 1e-3)
-        ).chance
+        fit_line(of(READINGS + rng.normal(0, 1e-3, 6), 1.02 * READINGS + rng.normal(0, 1e-3, 6), 1e-3, 1e-3)).chance
         for _ in range(1000)
     ]
     counts, _ = np.histogram(chances, bins=5, range=(0, 1))

@@ -39,8 +39,6 @@ def test_the_mean_of_a_steady_load_is_within_what_it_is_said_to_be_uncertain_by(
     ],
     ids=["before the trace", "after it", "without length", "too short", "a load that moves"],
 )
-def test_a_stretch_that_tells_nothing_is_refused_with_the_figure_it_would_have_been(
-    current_a, start_ns, end_ns, words
-):
+def test_a_stretch_that_tells_nothing_is_refused_with_the_figure_it_would_have_been(current_a, start_ns, end_ns, words):
     with pytest.raises(CalibrationFault, match=words):
         mean_reading(cells(current_a), start_ns, end_ns, PERFECT_SENSOR)

@@ -26,9 +26,7 @@ def test_a_reading_is_as_uncertain_as_its_last_digit(text, unit, value, step):
     assert measured == pytest.approx(value, abs=1e-12) and u == pytest.approx(step * DIGIT)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "-", ".", "0.5 V", "half", "1e-3", "0.5.1", "0x10", "nan", "5 kA", "0.5 A A"]
-)
+@pytest.mark.parametrize("text", ["", "-", ".", "0.5 V", "half", "1e-3", "0.5.1", "0x10", "nan", "5 kA", "0.5 A A"])
 def test_what_is_no_reading_in_ampere_is_refused_in_one_line(text):
     with pytest.raises(BadInput, match=r"is not a reading in A: type all digits"):
         reading(text, "A")

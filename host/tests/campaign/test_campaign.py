@@ -312,9 +312,7 @@ WRONG = [
 def test_a_mistake_in_the_file_is_one_line(tmp_path, capsys, text):
     path = tmp_path / "wrong.toml"
     constants = '[constants]\ndb = "leveldb"\ndevice = "rpi4"\nsimulate = true\n'
-    path.write_text(
-        text.replace("[constants]\n", constants) if "[constants]" in text else f"{text}\n{constants}"
-    )
+    path.write_text(text.replace("[constants]\n", constants) if "[constants]" in text else f"{text}\n{constants}")
     with pytest.raises(BadInput) as wrong:
         _plans(CampaignFile.read(path))
     assert "\n" not in str(wrong.value)

@@ -195,8 +195,6 @@ def test_a_mistake_is_one_line(tmp_path, arguments, says):
 
 
 def test_the_plan_of_a_command_is_shown(tmp_path):
-    ended = measure(
-        tmp_path, "--device", "rpi4", "--simulate", "--dry-run", "--", "python3", "job.py", "--big"
-    )
+    ended = measure(tmp_path, "--device", "rpi4", "--simulate", "--dry-run", "--", "python3", "job.py", "--big")
     assert ended.returncode == 0
     assert "python3 job.py --big on Raspberry Pi 4" in ended.stdout

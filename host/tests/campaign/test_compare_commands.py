@@ -68,9 +68,7 @@ def plain(text: str) -> str:
 def test_two_commands_are_measured_in_blocks_and_their_factors_printed(tmp_path, capsys, monkeypatch):
     measured = Measured(monkeypatch)
     assert main([*RIG, "--out", str(tmp_path / "out"), *PAIR]) == 0
-    assert sorted(measured.measured) == [
-        (block, line) for block in range(1, 6) for line in TRUTH if line[-1] < "3"
-    ]
+    assert sorted(measured.measured) == [(block, line) for block in range(1, 6) for line in TRUTH if line[-1] < "3"]
     said = plain(capsys.readouterr().out)
     for verb, what, factor in (
         ("used", "energy above idle", 1.8),
@@ -96,9 +94,7 @@ def test_commands_that_cost_the_same_are_not_told_apart(tmp_path, capsys, monkey
     Measured(monkeypatch)
     assert main([*RIG, "--out", str(tmp_path / "out"), *PAIR]) == 0
     said = plain(capsys.readouterr().out)
-    assert (
-        "o difference was found between 'sleep" in said and "in energy above idle: the ratio is 1.0" in said
-    )
+    assert "o difference was found between 'sleep" in said and "in energy above idle: the ratio is 1.0" in said
     assert "times the energy" not in said
 
 
@@ -235,8 +231,7 @@ def test_a_program_that_the_simulated_board_lacks_is_refused_before_anything_is_
     out = tmp_path / "out"
     assert main([*RIG, "--out", str(out), "--", "no-such-program 1", "sleep 2"]) == BadInput.exit_code
     assert (
-        "no-such-program: this computer, which is the simulated board, has no such program"
-        in capsys.readouterr().err
+        "no-such-program: this computer, which is the simulated board, has no such program" in capsys.readouterr().err
     )
     assert not out.exists()
 

@@ -27,9 +27,7 @@ UNITS = {"energy_per_operation_j": "J/operation", "power_w": "W", "throughput_pe
 
 
 def result(value: float, u: float | None, **changed) -> dict:
-    numbers = {
-        quantity.key: {"value": value, "u": u, "unit": UNITS.get(quantity.key, "B")} for quantity in COMPARED
-    }
+    numbers = {quantity.key: {"value": value, "u": u, "unit": UNITS.get(quantity.key, "B")} for quantity in COMPARED}
     return {"schema": {"name": "result", "version": 2}, "simulated": True, **numbers, **changed}
 
 
@@ -210,9 +208,7 @@ def test_each_study_has_its_own_quantities_compared(tmp_path):
     assert titles[1:] == ["energy above idle", "energy in all", "time", "power", "disk read", "disk written"]
 
 
-@pytest.mark.parametrize(
-    "text", ["", "{}", '{"schema": {"version": 9}, "simulated": true}', '{"schema": 1}', "[]"]
-)
+@pytest.mark.parametrize("text", ["", "{}", '{"schema": {"version": 9}, "simulated": true}', '{"schema": 1}', "[]"])
 def test_a_damaged_index_is_the_records_fault(tmp_path, text):
     (tmp_path / "conditions.json").write_text(text)
     with pytest.raises((RecordFault, NewerSchema), match=r"conditions\.json"):
@@ -255,10 +251,7 @@ def test_media_are_compared_without_the_gain_that_they_share(tmp_path, capsys):
     assert contrasts["power_w"].differs
     assert not contrasts["throughput_per_s"].differs, "nothing says that it shares its uncertainty"
     said = capsys.readouterr().out.replace("\N{NO-BREAK SPACE}", " ")
-    assert (
-        "No difference in energy per operation was found between the SD card and the eMMC (ratio above idle "
-        in said
-    )
+    assert "No difference in energy per operation was found between the SD card and the eMMC (ratio above idle " in said
     assert "the two differ" in (tmp_path / "out" / "report.html").read_text()
 
 

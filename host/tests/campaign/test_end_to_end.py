@@ -47,9 +47,7 @@ def test_reads_and_updates_all_told_are_the_whole_energy_above_idle(leveldb):
     out, ended = leveldb
     result = result_of(out)
     told = {kind: entry["all_told_energy_per_operation_j"] for kind, entry in result["by_operation"].items()}
-    total_j = sum(
-        number["value"] * result["by_operation"][kind]["count"]["value"] for kind, number in told.items()
-    )
+    total_j = sum(number["value"] * result["by_operation"][kind]["count"]["value"] for kind, number in told.items())
     assert total_j == pytest.approx(result["marginal_energy_j"]["value"])
     assert "SIMULATED truth: update, all told" in ended.stdout
     assert "all told for each update" in " ".join(ended.stdout.split())
@@ -106,11 +104,7 @@ def test_the_energy_between_sync_edges_covers_the_simulator_s_truth(leveldb):
     compared = 0
     for start_ns, end_ns, energy_j in truth_between_edges(out):
         window = Window.on_meter(board_to_meter, start_ns, end_ns)
-        if (
-            window.duration_s < 0.1
-            or window.start_ns < trace.meter_ns[0]
-            or window.end_ns > trace.meter_ns[-1]
-        ):
+        if window.duration_s < 0.1 or window.start_ns < trace.meter_ns[0] or window.end_ns > trace.meter_ns[-1]:
             continue
         estimate = window_energy_j(trace, window, sensor).energy
         # The rig is another one each time: k = 2 leaves one in twenty outside, k = 4 none.
@@ -201,9 +195,7 @@ def test_a_malformed_workload_file_is_named_with_its_line(tmp_path):
 
 
 def test_without_a_rig_file_the_error_says_what_to_do(tmp_path):
-    line = command(
-        "--db", "leveldb", "--device", "rpi4", "--rig", tmp_path / "rig.toml", "--out", tmp_path / "record"
-    )
+    line = command("--db", "leveldb", "--device", "rpi4", "--rig", tmp_path / "rig.toml", "--out", tmp_path / "record")
     ended = subprocess.run(
         line, capture_output=True, text=True, env=environment(), cwd=ROOT, timeout=LIMIT_S, check=False
     )
@@ -232,9 +224,7 @@ def test_a_killed_measurement_is_partial_and_analysed_afterwards(tmp_path):
     out = tmp_path / "record"
     running = start(out, "--repeats", "2", "--reset", "load")
     await_phase(out, "idle-before", repeat=2)  # the first repeat is whole, the second is not
-    os.killpg(
-        running.pid, signal.SIGSTOP
-    )  # a busy computer may take longer to start the report than the rest lasts
+    os.killpg(running.pid, signal.SIGSTOP)  # a busy computer may take longer to start the report than the rest lasts
     while_it_runs = report(out)
     os.killpg(running.pid, signal.SIGKILL)
     running.communicate(timeout=60)
@@ -318,9 +308,7 @@ def test_without_a_sync_line_the_board_plays_its_load_signature(tmp_path):
     maps = record.run.clock_maps
     assert "sync-edges" not in maps and "exchanges" in maps
     checks = {check["name"]: check for check in result_of(out)["alignment"]["checks"]}
-    (compared,) = [
-        check for name, check in checks.items() if "signature" in name and "sync-edges" not in name
-    ]
+    (compared,) = [check for name, check in checks.items() if "signature" in name and "sync-edges" not in name]
     if "signature" in maps:
         assert compared["passed"]
         assert record.run.signature["rival"] < 0.7

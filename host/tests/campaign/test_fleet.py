@@ -197,9 +197,7 @@ def test_rigs_share_the_cells_of_a_study_and_a_block_stays_on_one(fleet):
     assert {run.condition["storage"] for run in read_index(fleet.out)[0]} == {"sd", "ssd-usb2", "ssd-usb3"}
 
 
-@pytest.mark.parametrize(
-    "study", [STUDY, ["s2", *STUDY[1:5], "0.01", "--only", "size=0-1KiB"]], ids=["s1", "s2"]
-)
+@pytest.mark.parametrize("study", [STUDY, ["s2", *STUDY[1:5], "0.01", "--only", "size=0-1KiB"]], ids=["s1", "s2"])
 def test_a_rig_plans_a_cell_of_a_study_as_the_campaigns_computer_does(tmp_path, study):
     from opjoule.campaign.campaign import Campaign
     from opjoule.cli.campaign.command import _plans
@@ -279,9 +277,7 @@ def test_no_scheduler_is_one_line(tmp_path, capsys):
     assert "Traceback" not in "".join(said)
 
 
-@pytest.mark.parametrize(
-    "argv", [["scheduler", "--host", "0.0.0.0"], ["worker", "tcp://10.0.0.7:8786", "--simulate"]]
-)
+@pytest.mark.parametrize("argv", [["scheduler", "--host", "0.0.0.0"], ["worker", "tcp://10.0.0.7:8786", "--simulate"]])
 def test_a_port_beyond_this_computer_needs_tls_or_a_word_of_trust(argv, capsys):
     from opjoule.cli.commands import parse
 

@@ -46,9 +46,7 @@ def run(arguments, load, typed=None, loads_a=LOADS_A):
     command = [sys.executable, "-m", "opjoule.cli.start", "calibrate", *map(str, arguments)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "host"), "PYTHONUNBUFFERED": "1"}
     pipe, waiting, stderr = subprocess.PIPE, list(loads_a), ""
-    with subprocess.Popen(
-        command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=environment
-    ) as process:
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=environment) as process:
         answers = []
         while letter := process.stderr.read(1):
             stderr += letter
@@ -88,16 +86,12 @@ def bench_runs(tmp_path_factory):
     with series_rigs(folder, SENSOR, REFERENCE) as ((sensor, reference), load):
         meter = f"--meter=serial:{sensor},label=bench-1"
         results["typed"] = run((meter, *dmm_options, f"--keep={folder}/typed"), load, of_bench)
-        results["check"] = run(
-            ("check", meter, *dmm_options, f"--keep={folder}/check"), load, of_bench, LOADS_A[1:4:2]
-        )
+        results["check"] = run(("check", meter, *dmm_options, f"--keep={folder}/check"), load, of_bench, LOADS_A[1:4:2])
 
         def drifted(current_a):
             return of_bench(current_a * 1.01)
 
-        results["drift"] = run(
-            ("check", meter, *dmm_options, f"--keep={folder}/drift"), load, drifted, LOADS_A[1:4:2]
-        )
+        results["drift"] = run(("check", meter, *dmm_options, f"--keep={folder}/drift"), load, drifted, LOADS_A[1:4:2])
         series = f"--reference-meter=serial:{reference},shunt_tolerance=0.1%,label=bench-2"
         other = (meter.replace("bench-1", "bench-3"), series, "--same-voltage", *common)
         results["series"] = run((*other, f"--keep={folder}/series"), load)
@@ -118,9 +112,7 @@ def test_points_become_a_file_with_the_sensors_true_errors_within_what_it_states
         error = file.calibration.current.offset + file.calibration.current.gain * read_a - current_a
         assert abs(error) < 2e-3 * current_a
     read_v = 5.0 * 0.997
-    assert file.calibration.voltage.offset + file.calibration.voltage.gain * read_v == pytest.approx(
-        5.0, abs=4e-3
-    )
+    assert file.calibration.voltage.offset + file.calibration.voltage.gain * read_v == pytest.approx(5.0, abs=4e-3)
     assert result["power_u"] < result["power_u_before"] / 4
     assert Path(result["picture"]).read_text().count("<circle") == 2 * len(LOADS_A)
 
@@ -151,9 +143,7 @@ def test_a_trace_of_the_calibrated_sensor_is_corrected_when_it_is_read(bench_run
     kept = raw.current_a.copy()
     bounds = RunRecord.open(recorded).run.sensor
     assert bounds.sensor_id == "bench-1@0x40" and bounds.calibration is None
-    calibration = find_calibration(
-        bench_runs["folder"] / "calibration", bounds, simulated=True, temperature_c=23.0
-    )
+    calibration = find_calibration(bench_runs["folder"] / "calibration", bounds, simulated=True, temperature_c=23.0)
     corrected = CorrectedTrace.of(raw, calibration.of(bounds, 23.0))
     assert not corrected.refusal and corrected.sensor.calibration is not None
     high = raw.current_a > 0.5 * raw.current_a.max()
@@ -265,9 +255,7 @@ def test_the_simulated_bench_shows_the_error_drop_and_says_simulated(tmp_path, c
 
 
 @pytest.mark.end_to_end
-def test_a_minute_of_each_load_calibrates_a_shunt_that_heats_up_through_the_firmware(
-    tmp_path, capsys, monkeypatch
-):
+def test_a_minute_of_each_load_calibrates_a_shunt_that_heats_up_through_the_firmware(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(calibrate_command, "SIMULATED_LOADS_A", (0.0, 1.0, 2.0, 3.0))
     monkeypatch.setattr(calibrate_command, "UNSEEN_A", (2.5,))
     options = (f"--folder={tmp_path}/calibration", f"--keep={tmp_path}/keep", "--seed=8")

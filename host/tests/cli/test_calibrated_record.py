@@ -66,9 +66,7 @@ def folder(tmp_path):
     bounds = OneSensor().error_bounds()
     fitted = calibrate(points(SENSOR, TrueReference(bench_reference())), bench_reference(), bounds, "")
     sensor = CalibratedSensor(SENSOR_ID, "INA219", bounds.current_max_a, 0.1)
-    file = new_file(
-        fitted, sensor, bench_reference(), simulated=False, date_utc=datetime.now(UTC), temperature_c=22.0
-    )
+    file = new_file(fitted, sensor, bench_reference(), simulated=False, date_utc=datetime.now(UTC), temperature_c=22.0)
     write_calibration(tmp_path / "calibration", file)
     return tmp_path / "calibration"
 
@@ -93,10 +91,7 @@ def test_a_calibration_is_found_by_the_sensors_name_kept_in_run_json_and_applied
     tmp_path, folder
 ):
     record = recorded(tmp_path / "run", known(folder), 0.8)
-    assert (
-        record.run.sensor.calibration.identity
-        == read_calibration(folder / f"{SENSOR_ID}.toml").calibration.identity
-    )
+    assert record.run.sensor.calibration.identity == read_calibration(folder / f"{SENSOR_ID}.toml").calibration.identity
     assert "against DMM 7" in record.run.found.calibrations[SENSOR_ID]
     result = read_result(tmp_path / "run").numbers
     assert result["power_w"]["value"] == pytest.approx(4.0, rel=1e-3)
@@ -112,9 +107,7 @@ def test_the_result_says_what_it_shares_so_that_two_runs_are_compared_without_it
     for number, current_a in enumerate((0.8, 0.824)):
         recorded(tmp_path / f"run-{number}", known(folder), current_a)
         result = read_result(tmp_path / f"run-{number}").numbers
-        of_energy = Side.of(result["energy_j"], result["shared"]["budget"]).scale(
-            1 / result["duration_s"]["value"]
-        )
+        of_energy = Side.of(result["energy_j"], result["shared"]["budget"]).scale(1 / result["duration_s"]["value"])
         # A power has no timebase in it, which is this meter's own and poor.
         sides.append(Side.of(result["power_w"], of_energy.shared))
     alone = [replace(side, shared={}) for side in sides]
@@ -155,9 +148,7 @@ def test_advice_leads_to_calibrating_until_the_sensor_is_calibrated(tmp_path, fo
     for name, sensors in (("with", known(folder)), ("without", known(tmp_path / "none"))):
         recorded(tmp_path / name, sensors, 0.8)
         advice.append(remedies(read_result(tmp_path / name).numbers, TRACE.quantities, "longer"))
-    assert any("better reference" in line for line in advice[0]) or not any(
-        "calibrate" in line for line in advice[0]
-    )
+    assert any("better reference" in line for line in advice[0]) or not any("calibrate" in line for line in advice[0])
     assert "host/calibrate.py" in advice[1][0]
 
 

@@ -137,9 +137,7 @@ def test_what_is_missing_or_tested_otherwise_is_a_note(tmp_path, monkeypatch):
 
 def test_the_remedy_of_a_fault_in_rig_toml_is_a_page_on_hardware(tmp_path):
     path = tmp_path / "rig.toml"
-    path.write_text(
-        '[meter]\nport = "serial:/dev/no-such-port"\n[device.rpi4]\nconnection = "local"\nsync = "none"\n'
-    )
+    path.write_text('[meter]\nport = "serial:/dev/no-such-port"\n[device.rpi4]\nconnection = "local"\nsync = "none"\n')
     findings = {finding.about: finding for finding in examine(path, simulate=False)}
     assert findings["meter"].remedy == "see docs/how-to/wire-the-rig.md"
     assert findings["rpi4 supply"].is_note  # the last of the two: the board reads its own meter
@@ -162,9 +160,7 @@ def test_the_recommended_parts_pass_doctors_supply_sum_on_every_board(board):
 
 @pytest.mark.parametrize("board", ["rpi4", "rpi5"])
 def test_with_a_shunt_of_a_tenth_of_an_ohm_doctor_says_what_the_advised_one_would_leave(board):
-    path = supply_path(
-        find_profile(board), "serial:x,shunt=0.1", "rig.toml", RigSupply(voltage_v=5.1, cable_ohm=0.08)
-    )
+    path = supply_path(find_profile(board), "serial:x,shunt=0.1", "rig.toml", RigSupply(voltage_v=5.1, cable_ohm=0.08))
     assert "20 milliohm" in path.warning
     better = supply_path(
         find_profile(board), "serial:x,shunt=0.02", "rig.toml", RigSupply(voltage_v=5.1, cable_ohm=0.08)

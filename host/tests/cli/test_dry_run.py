@@ -52,9 +52,7 @@ def said(tmp_path_factory):
     (place / "argv.json").write_text(json.dumps(command_lines))
     before = {str(path): path.stat().st_size for path in place.rglob("*")}
     command = [sys.executable, "-c", DRIVER, str(place / "argv.json")]
-    ended = subprocess.run(
-        command, cwd=ROOT / "host", capture_output=True, text=True, check=False, timeout=LIMIT_S
-    )
+    ended = subprocess.run(command, cwd=ROOT / "host", capture_output=True, text=True, check=False, timeout=LIMIT_S)
     assert {str(path): path.stat().st_size for path in place.rglob("*")} == before
     outcomes: list[tuple[int, list[str]]] = []
     lines: list[str] = []

@@ -40,13 +40,9 @@ def test_too_few_open_files_are_one_line_before_anything_is_made(tmp_path):
     def fewer():
         resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
 
-    ended = subprocess.run(
-        words, check=False, capture_output=True, text=True, env=environment, preexec_fn=fewer
-    )
+    ended = subprocess.run(words, check=False, capture_output=True, text=True, env=environment, preexec_fn=fewer)
     assert ended.returncode == 2
-    assert ended.stderr.splitlines()[-1].startswith(
-        "measure.py: at most 64 files may be open at once (ulimit -n)"
-    )
+    assert ended.stderr.splitlines()[-1].startswith("measure.py: at most 64 files may be open at once (ulimit -n)")
     assert not (tmp_path / "out").exists()
 
 
@@ -139,9 +135,7 @@ def test_a_failure_names_its_own_script_through_set_up_and_all(tmp_path, script)
         "validate.py": ["--trials", "1", "--plot", str(tmp_path / "none" / "plot.svg")],
     }
     (tmp_path / "x.toml").write_text("schema = 99")
-    ended = subprocess.run(
-        [HOST / script, *wrong[script]], capture_output=True, text=True, timeout=300, check=False
-    )
+    ended = subprocess.run([HOST / script, *wrong[script]], capture_output=True, text=True, timeout=300, check=False)
     assert ended.returncode != 0
     line = ended.stderr.splitlines()[-1]  # set-up may say before what it does
     assert line.startswith(f"{script}: ")
@@ -332,9 +326,7 @@ def test_a_line_of_the_loader_without_an_end_is_taken_apart():
 @pytest.mark.parametrize("duration_s", [2_500, 800_000])
 def test_a_long_pause_of_an_imported_trace_is_a_gap_without_samples(tmp_path, duration_s):
     """2,500 s at 1 kHz overflowed, 800,000 s took 12 GB."""
-    rows = [
-        f"{time_s:.3f},500,5" for start in (0, duration_s) for time_s in np.arange(start, start + 0.1, 0.001)
-    ]
+    rows = [f"{time_s:.3f},500,5" for start in (0, duration_s) for time_s in np.arange(start, start + 0.1, 0.001)]
     path = tmp_path / "trace.csv"
     path.write_text("time (s),current (mA),voltage (V)\n" + "\n".join(rows) + "\n")
     gaps = [part for part in read_trace_file(path, {}).parts() if isinstance(part, Gap)]
@@ -373,9 +365,7 @@ def test_init_offers_a_sensors_name_that_no_calibration_bears_and_says_which_it_
 
     def ask(question, **options):
         offered[str(question)] = options.get("default")
-        return {"Board": "rpi4", "Connection": "local"}.get(
-            str(question).split(":")[0], options.get("default")
-        )
+        return {"Board": "rpi4", "Connection": "local"}.get(str(question).split(":")[0], options.get("default"))
 
     monkeypatch.setattr(init.Prompt, "ask", ask)
     assert run_init(InitOptions(rig=tmp_path / "rig.toml")) == 0
@@ -384,22 +374,16 @@ def test_init_offers_a_sensors_name_that_no_calibration_bears_and_says_which_it_
     monkeypatch.setattr(init, "_free_label", lambda: "bench-1")
     monkeypatch.setattr(init.Confirm, "ask", lambda *_, **__: True)
     run_init(InitOptions(rig=tmp_path / "rig.toml"))
-    assert (
-        f"{tmp_path}/bench-1@0x40.toml will be used: it must belong to this very" in capsys.readouterr().out
-    )
+    assert f"{tmp_path}/bench-1@0x40.toml will be used: it must belong to this very" in capsys.readouterr().out
 
 
-def test_init_takes_another_kind_of_meter_by_its_name_and_refuses_what_it_does_not_know(
-    tmp_path, monkeypatch, capsys
-):
+def test_init_takes_another_kind_of_meter_by_its_name_and_refuses_what_it_does_not_know(tmp_path, monkeypatch, capsys):
     given = iter(["km003c:rate=fast", "km003c:KM1,rate=200"])
 
     def ask(question, **options):
         if str(question).startswith("Port of the meter"):
             return next(given)
-        return {"Board": "rpi4", "Connection": "local"}.get(
-            str(question).split(":")[0], options.get("default")
-        )
+        return {"Board": "rpi4", "Connection": "local"}.get(str(question).split(":")[0], options.get("default"))
 
     monkeypatch.setattr(init.Prompt, "ask", ask)
     assert run_init(InitOptions(rig=tmp_path / "rig.toml")) == 0
@@ -435,10 +419,7 @@ def test_init_checks_each_answer_and_writes_only_what_it_can_read_again(tmp_path
     assert run_init(InitOptions(rig=tmp_path / "rig.toml")) == 0
     rig_toml = (tmp_path / "rig.toml").read_text()
     assert 'connection = "ssh:pi@raspberrypi.local"' in rig_toml and "/mnt/sd [a]" in rig_toml
-    assert (
-        'port = "serial:/dev/ttyACM0,shunt=0.02,shunt_tolerance=0.5%,shunt_ppm=75,kelvin=yes,label=left"'
-        in rig_toml
-    )
+    assert 'port = "serial:/dev/ttyACM0,shunt=0.02,shunt_tolerance=0.5%,shunt_ppm=75,kelvin=yes,label=left"' in rig_toml
     assert "[supply]\nsense_ohm = 0.01" in rig_toml
     said = capsys.readouterr().out
     assert "'perhaps' is neither yes nor no" in said and "'much' is not a resistance" in said

@@ -173,9 +173,7 @@ def test_an_index_that_names_a_folder_outside_of_its_own_is_refused(tmp_path):
         (campaign / "linked").unlink(missing_ok=True)
         (campaign / "linked").symlink_to(tmp_path / "x")
         index = {"schema": {"name": "conditions", "version": 2}, "simulated": True}
-        (campaign / "conditions.json").write_text(
-            json.dumps({**index, "runs": [{**entry, "folder": folder}]})
-        )
+        (campaign / "conditions.json").write_text(json.dumps({**index, "runs": [{**entry, "folder": folder}]}))
         status, shown = said(["compare", str(campaign)])
         assert status == 4 and shown.count("\n") == 1, shown
 

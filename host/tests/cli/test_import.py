@@ -46,16 +46,12 @@ def test_powertool_units_come_from_its_header(tmp_path):
 
 def test_the_main_channel_counts_before_others(tmp_path):
     text = "Time (s),USB Avg Current (mA),Main Avg Current (mA),Main Avg Voltage (V)\n"
-    trace = read_trace_file(
-        file(tmp_path, text + rows(TIME_S, TIME_S, np.full(1000, 600.0), np.full(1000, 5.0))), {}
-    )
+    trace = read_trace_file(file(tmp_path, text + rows(TIME_S, TIME_S, np.full(1000, 600.0), np.full(1000, 5.0))), {})
     assert trace.current_a[0] == pytest.approx(0.6)
 
 
 def test_ppk2_needs_the_supplys_voltage(tmp_path):
-    text = "Timestamp(ms),Current(uA),D0-D7\n" + "".join(
-        f"{i * 0.01:.2f},{600000 + i},00000001\n" for i in range(100)
-    )
+    text = "Timestamp(ms),Current(uA),D0-D7\n" + "".join(f"{i * 0.01:.2f},{600000 + i},00000001\n" for i in range(100))
     path = file(tmp_path, text)
     with pytest.raises(BadInput, match="--voltage"):
         read_trace_file(path, {})
@@ -67,9 +63,7 @@ def test_ppk2_needs_the_supplys_voltage(tmp_path):
 
 
 def test_joulescope_files_are_in_base_units(tmp_path):
-    text = "#time,current,voltage,power\n" + rows(
-        TIME_S, np.full(1000, 0.5), np.full(1000, 5.0), np.full(1000, 2.5)
-    )
+    text = "#time,current,voltage,power\n" + rows(TIME_S, np.full(1000, 0.5), np.full(1000, 5.0), np.full(1000, 2.5))
     trace = read_trace_file(file(tmp_path, text), {})
     assert trace.kind == "joulescope"
     assert (trace.current_a[0], trace.voltage_v[0]) == (0.5, 5.0)
@@ -79,9 +73,9 @@ def test_nan_and_missing_rows_are_gaps(tmp_path):
     current_a = np.full(1000, 0.5)
     current_a[100:110] = np.nan
     keep = (np.arange(1000) < 500) | (np.arange(1000) >= 520)
-    text = "time [s];current [A];voltage [V]\n" + rows(
-        TIME_S[keep], current_a[keep], np.full(1000, 5.0)[keep]
-    ).replace(",", ";")
+    text = "time [s];current [A];voltage [V]\n" + rows(TIME_S[keep], current_a[keep], np.full(1000, 5.0)[keep]).replace(
+        ",", ";"
+    )
     trace = read_trace_file(file(tmp_path, text), {})
     gaps = [part for part in trace.parts() if isinstance(part, Gap)]
     assert [gap.lost_samples for gap in gaps] == [10, 20]

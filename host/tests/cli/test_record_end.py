@@ -37,9 +37,7 @@ def status_and_faults(out):
     ],
     ids=["profile played", "seconds reached", "seconds not reached", "unplugged", "reset"],
 )
-def test_only_the_end_that_was_asked_for_is_complete(
-    tmp_path, rig_options, options, exit_code, status, fault
-):
+def test_only_the_end_that_was_asked_for_is_complete(tmp_path, rig_options, options, exit_code, status, fault):
     write_profile(tmp_path / "profile.csv", [(0.0, 0.6)], 5.0, 2.0)
     with rig_sim(tmp_path, "--profile", str(tmp_path / "profile.csv"), *rig_options, pace="1"):
         ended = record(tmp_path / "meter", tmp_path / "out", *options)
@@ -68,9 +66,7 @@ def test_a_meter_that_speaks_another_version_in_mid_run_is_reported(tmp_path, fr
         (("--seconds", "600"), signal.SIGTERM, 130, "partial", "interrupted by SIGTERM; "),
     ],
 )
-def test_ctrl_c_is_an_orderly_end_unless_a_time_was_asked_for(
-    tmp_path, options, number, exit_code, status, fault
-):
+def test_ctrl_c_is_an_orderly_end_unless_a_time_was_asked_for(tmp_path, options, number, exit_code, status, fault):
     write_profile(tmp_path / "profile.csv", [(0.0, 0.6)], 5.0, 600.0)
     out = tmp_path / "out"
     command = [*COMMAND, "--meter", f"serial:{tmp_path / 'meter'}", "--out", str(out), *options]

@@ -103,9 +103,7 @@ def test_what_was_changed_is_missing_or_cannot_be_read_is_reported_with_status_4
     assert "is corrupt" in output(capsys, "verify", folder, status=4)
     record = RunRecord.open(folder / "a-complete")
     record.path("events.parquet").write_bytes(b"no parquet")
-    assert "events.parquet: changed since the run ended" in output(
-        capsys, "verify", folder / "a-complete", status=4
-    )
+    assert "events.parquet: changed since the run ended" in output(capsys, "verify", folder / "a-complete", status=4)
     record.finish("complete")  # under a new checksum
     text = output(capsys, "verify", folder / "a-complete", status=4)
     assert "events.parquet: not a readable parquet file" in text
@@ -118,9 +116,7 @@ def test_nothing_is_deleted_without_yes_and_what_it_frees_is_said(folder, capsys
     text = output(capsys, "prune", folder, "--status", "failed")
     assert "would delete: " in text and "b-failed (failed, " in text and "nothing was deleted" in text
     assert sorted(folder.rglob("*")) == before
-    freed_bytes = sum(
-        path.stat().st_size for path in (folder / "deeper/b-failed").rglob("*") if path.is_file()
-    )
+    freed_bytes = sum(path.stat().st_size for path in (folder / "deeper/b-failed").rglob("*") if path.is_file())
     text = output(capsys, "prune", folder, "--status", "failed", "--yes")
     assert f"{freed_bytes / 1e6:.1f} MB freed" in text and freed_bytes > 10**5
     assert not (folder / "deeper/b-failed").exists() and (folder / "a-complete/run.json").exists()
@@ -132,10 +128,7 @@ def test_all_rules_have_to_pick_a_record(folder, capsys):
     record.finish("complete")
 
     def picked(*options):
-        return {
-            line.split("/")[-1].split()[0]
-            for line in output(capsys, "prune", folder, *options).splitlines()[:-1]
-        }
+        return {line.split("/")[-1].split()[0] for line in output(capsys, "prune", folder, *options).splitlines()[:-1]}
 
     assert picked("--older-than", "1") == {"a-complete", "b-failed"}
     assert picked("--older-than", "3") == {"b-failed"}
@@ -164,9 +157,7 @@ def test_a_cut_off_run_of_a_campaign_is_deleted_and_leaves_its_index(tmp_path, c
     runs = []
     for number, status in enumerate(("partial", "complete", "failed"), 1):
         runs.append(replace(ConditionRun.of(1, {"storage": f"m{number}"}, number), status=status))
-        RunRecord.create(tmp_path / runs[-1].folder, {"db": "lmdb", "block": 1}, simulated=True).finish(
-            status
-        )
+        RunRecord.create(tmp_path / runs[-1].folder, {"db": "lmdb", "block": 1}, simulated=True).finish(status)
     write_index(tmp_path, runs, simulated=True, programs=["0.1.0"])
     with held(tmp_path):
         assert "still runs" in output(capsys, "prune", tmp_path, "--simulated", "--yes")
@@ -190,9 +181,7 @@ def test_blocks_of_a_campaign_are_kept_without_its_index(tmp_path, capsys):
 def test_a_folder_without_records_is_not_taken_for_one_that_was_looked_at(tmp_path, capsys):
     assert main(["runs", "verify", str(tmp_path)]) == 2
     assert "no record to verify" in capsys.readouterr().err
-    assert (
-        output(capsys, "prune", tmp_path, "--status", "failed") == "no record matches; nothing was deleted\n"
-    )
+    assert output(capsys, "prune", tmp_path, "--status", "failed") == "no record matches; nothing was deleted\n"
 
 
 def test_the_example_is_never_pruned(capsys):

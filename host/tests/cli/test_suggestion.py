@@ -71,10 +71,7 @@ def test_another_thing_is_not_suggested(name, known):
 
 def test_nothing_is_suggested_where_nothing_is_like_it():
     assert suggestion("x", ["sqlite", "leveldb"]) == ""
-    assert (
-        suggestion("lb", ["leveldb"]) == ""
-        and suggestion("lb", ["leveldb"], 0.4) == "did you mean 'leveldb'? "
-    )
+    assert suggestion("lb", ["leveldb"]) == "" and suggestion("lb", ["leveldb"], 0.4) == "did you mean 'leveldb'? "
 
 
 def test_one_line_names_what_it_was_and_all_that_are_known():

@@ -52,30 +52,17 @@ def files(folder: Path) -> dict[str, int]:
 NUMBERS = ("0", "-1", "1.5", "many", "", "1e-3", "1e99", "99999999999999999999x")
 SECONDS = ("-1", "nan", "inf", "long", "", "1e9", "86401")
 MEASURE: list[list[str]] = [
-    *(
-        [*SIMULATED, option, value]
-        for option in ("--records", "--operations", "--threads")
-        for value in NUMBERS
-    ),
+    *([*SIMULATED, option, value] for option in ("--records", "--operations", "--threads") for value in NUMBERS),
     *([*SIMULATED, option, value] for option in ("--value-size", "--repeats") for value in NUMBERS),
     *([*SIMULATED, option, value] for option in ("--idle", "--settle-limit") for value in SECONDS),
     *([*SIMULATED, "--seed", value] for value in ("x", "1.5", "")),
     *([*SIMULATED, "--again", value] for value in ("-1", "10", "x")),
     *([*SIMULATED, "--generator", value] for value in ("", "jdbc", "YCSB")),
     *([*SIMULATED, "--distribution", value] for value in ("zipfain", "[red]", "", " ", "a\nb") if value),
-    *(
-        [*SIMULATED, "--workload", value]
-        for value in ("zz", "/dev/zero", "/", "no/such", "\x1b[31m", "[/bold]")
-    ),
-    *(
-        [*SIMULATED, "-p", value]
-        for value in ("", "novalue", "=1", " = ", "recordcount=-5", "operationcount=many")
-    ),
+    *([*SIMULATED, "--workload", value] for value in ("zz", "/dev/zero", "/", "no/such", "\x1b[31m", "[/bold]")),
+    *([*SIMULATED, "-p", value] for value in ("", "novalue", "=1", " = ", "recordcount=-5", "operationcount=many")),
     *([*SIMULATED, "--storage", value] for value in ("floppy", "sd,sd", "sd,", ",", "[b]")),
-    *(
-        [*SIMULATED, option]
-        for option in ("--records", "--out", "--db", "--nothing", "--simul", "-x", "extra")
-    ),
+    *([*SIMULATED, option] for option in ("--records", "--out", "--db", "--nothing", "--simul", "-x", "extra")),
     [*SIMULATED, "--meter", "rapl"],
     [*SIMULATED, "--sync", "gpio:GPIO17"],
     [*SIMULATED, "--state", "memory_mb=1024"],
@@ -83,10 +70,7 @@ MEASURE: list[list[str]] = [
     [*SIMULATED, "--disturb", "dancing"],
     [*SIMULATED, "--out", ""],
     [*SIMULATED, "--out", "  "],
-    *(
-        ["--db", value, "--device", "rpi4", "--simulate", "--dry-run"]
-        for value in ("", "leveldbb", "[red]", "a\nb")
-    ),
+    *(["--db", value, "--device", "rpi4", "--simulate", "--dry-run"] for value in ("", "leveldbb", "[red]", "a\nb")),
     *(["--db", "leveldb", "--device", value, "--simulate", "--dry-run"] for value in ("", "rpi44", "[red]")),
     ["--db", "leveldb"],
     ["--device", "rpi4"],
@@ -95,10 +79,7 @@ MEASURE: list[list[str]] = [
 COMMANDS: list[list[str]] = [
     *([word] for word in ("recrod", "reports", "measure", "halp", "", "-", "[red]", "a\nb")),
     *([command] for command in ("record", "import", "report", "verify", "restore", "virtual-board")),
-    *(
-        [command, "--nothing"]
-        for command in ("record", "import", "report", "verify", "restore", "init", "doctor")
-    ),
+    *([command, "--nothing"] for command in ("record", "import", "report", "verify", "restore", "init", "doctor")),
     ["record", "--meter", "rapl"],
     ["record", "--meter", "rapl", "--out", ""],
     *(["record", "--meter", "rapl", "--out", "{new}", "--seconds", value] for value in SECONDS),
@@ -391,9 +372,7 @@ def test_a_damaged_result_is_reported_and_no_figure_is_printed(record, capsys, n
     status = main(["report", str(record)])
     said = capsys.readouterr()
     assert "Traceback" not in said.err and "±" not in said.out
-    assert status == (RECORD if name == "newer" else 0) and "result.json" in (said.out + said.err).replace(
-        "\n", ""
-    )
+    assert status == (RECORD if name == "newer" else 0) and "result.json" in (said.out + said.err).replace("\n", "")
 
 
 @pytest.mark.parametrize("number", ["text", [1], True, 1e308 * 10, {"a": 1}], ids=str)
@@ -420,14 +399,10 @@ PARQUETS: dict[str, Any] = {
     for name in ("power", "gaps", "operations", "events", "system")
     for how, change in {
         "a column's name": renamed,
-        "a column of texts": lambda table: table.set_column(
-            0, table.column_names[0], pa.array(["x"] * len(table))
-        ),
+        "a column of texts": lambda table: table.set_column(0, table.column_names[0], pa.array(["x"] * len(table))),
         "a column less": lambda table: table.drop_columns([table.column_names[-1]]),
         "no schema version": lambda table: table.replace_schema_metadata(None),
-        "another kind": lambda table: table.replace_schema_metadata(
-            {"opjoule.schema": '{"name": "x", "version": 1}'}
-        ),
+        "another kind": lambda table: table.replace_schema_metadata({"opjoule.schema": '{"name": "x", "version": 1}'}),
     }.items()
 }
 

@@ -53,9 +53,7 @@ def test_a_chain_maps_like_its_links_and_its_variance_is_their_sum(first, middle
     second = a_map("meter", "host", middle_ref, 5, ppm, u_offset=300.0, u_rate=3e-7)
     chain, between_ns = first.then(second), first.to_target(time_ns)
     assert abs(chain.to_target(time_ns) - second.to_target(between_ns)) <= 3
-    assert chain.u_ns(time_ns) == pytest.approx(
-        math.hypot(first.u_ns(time_ns), second.u_ns(between_ns)), rel=1e-3
-    )
+    assert chain.u_ns(time_ns) == pytest.approx(math.hypot(first.u_ns(time_ns), second.u_ns(between_ns)), rel=1e-3)
 
 
 def test_maps_that_do_not_meet_cannot_be_chained():
@@ -219,9 +217,7 @@ def exchanges_of(rng, count, ppm, forward_ns=400_000, back_ns=500_000, span_s=12
     home = back_ns + rng.exponential(300_000, count).astype(np.int64)
     held = rng.integers(20_000, 60_000, count)
     made = []
-    for start, forth, hold, back in zip(
-        sent.tolist(), out.tolist(), held.tolist(), home.tolist(), strict=True
-    ):
+    for start, forth, hold, back in zip(sent.tolist(), out.tolist(), held.tolist(), home.tolist(), strict=True):
         arrived, left = start + forth, start + forth + hold
         made.append(Exchange(start, truth.to_target(arrived), truth.to_target(left), left + back))
     return made, truth

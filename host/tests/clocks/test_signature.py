@@ -34,9 +34,7 @@ def test_the_integral_of_a_pattern_is_that_of_its_lagging_load(number, lag_s):
     pattern = LoadPattern.of_chips(signature_chips(number, 5), 10_000_000, 10**12)
     step_s = 2e-5
     time_s = np.arange(0, 0.45, step_s)
-    load = (np.searchsorted((pattern.change_ns - pattern.start_ns) * 1e-9, time_s, side="right") % 2).astype(
-        float
-    )
+    load = (np.searchsorted((pattern.change_ns - pattern.start_ns) * 1e-9, time_s, side="right") % 2).astype(float)
     value, kept = np.zeros(time_s.size + 1), np.exp(-step_s / lag_s) if lag_s > 1e-5 else 0.0
     for index, level in enumerate(load.tolist()):
         value[index + 1] = level + (value[index] - level) * kept

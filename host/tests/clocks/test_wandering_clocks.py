@@ -85,9 +85,7 @@ def test_json_keeps_knots_exactly(clock_map):
 
 @given(wandering_maps(), st.integers(0, HOUR_NS), st.integers(1, HOUR_NS))
 @settings(max_examples=100, deadline=None)
-def test_a_length_is_no_less_certain_than_its_ends_and_no_more_than_they_allow(
-    clock_map, after_ns, length_ns
-):
+def test_a_length_is_no_less_certain_than_its_ends_and_no_more_than_they_allow(clock_map, after_ns, length_ns):
     start_ns = clock_map.source_ref_ns + after_ns
     u_ns = clock_map.u_duration_ns(start_ns, start_ns + length_ns)
     assert 0 < u_ns <= clock_map.u_ns(start_ns) + clock_map.u_ns(start_ns + length_ns)
@@ -173,9 +171,7 @@ def test_a_pause_of_the_edges_is_as_uncertain_as_the_wander_makes_it():
 def test_a_steady_clock_gets_hardly_any_knots():
     rng = np.random.default_rng(6)
     source_ns = 10**12 + np.cumsum(rng.integers(S // 2, 3 * S // 2, 600)).astype(np.int64)
-    course = follow(
-        source_ns, source_ns + np.rint(rng.normal(0, 1000, 600)).astype(np.int64), np.full(600, 1e3)
-    )
+    course = follow(source_ns, source_ns + np.rint(rng.normal(0, 1000, 600)).astype(np.int64), np.full(600, 1e3))
     assert len(course.clock_map("board", "meter", "test", 500.0).knots) <= 6
 
 
@@ -242,9 +238,7 @@ def exchanges_with(near_ns, beyond_ns, rng):
     far_ns = arrived_ns + np.rint(beyond_ns(arrived_ns)).astype(np.int64)
     return [
         Exchange(sent, far, far, sent + forth + back)
-        for sent, far, forth, back in zip(
-            near_ns.tolist(), far_ns.tolist(), out.tolist(), home.tolist(), strict=True
-        )
+        for sent, far, forth, back in zip(near_ns.tolist(), far_ns.tolist(), out.tolist(), home.tolist(), strict=True)
     ]
 
 
@@ -267,9 +261,7 @@ def warmed_up_run():
     rng = np.random.default_rng(11)
     board_ns = np.cumsum(rng.integers(S // 2, 3 * S // 2, 1790)).astype(np.int64)
     level = (np.arange(board_ns.size) % 2).astype(np.int8)
-    meter_ns = board_ns + np.rint(warming_up_ns(board_ns) + rng.normal(0, 500, board_ns.size)).astype(
-        np.int64
-    )
+    meter_ns = board_ns + np.rint(warming_up_ns(board_ns) + rng.normal(0, 500, board_ns.size)).astype(np.int64)
     near_ns = np.arange(0, 1800 * S, S, dtype=np.int64)
     return ClockEvidence(
         BoardEdges(board_ns, level, np.full(board_ns.size, 500.0)),
@@ -283,9 +275,7 @@ def test_the_cross_check_passes_a_right_map_of_a_wandering_clock_and_fails_a_str
     evidence = warmed_up_run()
     over = (10 * S, 1780 * S)
     alignment = align(evidence, over)
-    assert (
-        alignment.board_to_meter.method == "sync-edges" and alignment.passed and not alignment.edges.faults()
-    )
+    assert alignment.board_to_meter.method == "sync-edges" and alignment.passed and not alignment.edges.faults()
     assert alignment.stated()["u_s"].value < 20e-6
     ends_ns = np.array(over, np.int64)
     rate = 1 + float(np.diff(warming_up_ns(ends_ns))[0]) / float(over[1] - over[0])
@@ -298,9 +288,7 @@ def test_edges_without_a_partner_are_counted_and_too_many_are_a_fault():
     evidence = warmed_up_run()
     seen = np.random.default_rng(12).random(1790) > 0.3
     meter = evidence.meter_edges
-    worn = replace(
-        evidence, meter_edges=SyncEdges(meter.meter_ns[seen], meter.level[seen], np.arange(int(seen.sum())))
-    )
+    worn = replace(evidence, meter_edges=SyncEdges(meter.meter_ns[seen], meter.level[seen], np.arange(int(seen.sum()))))
     alignment = align(worn, (10 * S, 1780 * S))
     edges = asdict(alignment.edges)
     assert edges["matched"] == int(seen.sum()) and edges["meter_unmatched"] == 0
@@ -308,8 +296,7 @@ def test_edges_without_a_partner_are_counted_and_too_many_are_a_fault():
     missed = edges["board_unmatched"] - edges["board_invisible"]  # those beside the run are not looked for
     whole = missed + edges["matched"]
     assert (
-        len(alignment.edges.faults()) == 1
-        and f"{missed} of {whole} edges of the board" in alignment.edges.faults()[0]
+        len(alignment.edges.faults()) == 1 and f"{missed} of {whole} edges of the board" in alignment.edges.faults()[0]
     )
 
 
@@ -317,9 +304,7 @@ def test_edges_that_the_board_makes_after_the_meter_was_stopped_are_no_fault_and
     """A busy computer takes seconds from the meter's stop to the end of the board's sync line."""
     evidence = warmed_up_run()
     meter = evidence.meter_edges
-    stopped = replace(
-        evidence, meter_edges=SyncEdges(meter.meter_ns[:300], meter.level[:300], np.arange(300))
-    )
+    stopped = replace(evidence, meter_edges=SyncEdges(meter.meter_ns[:300], meter.level[:300], np.arange(300)))
     assert not align(stopped, (10 * S, int(evidence.board_edges.board_ns[299]))).edges.faults()
     assert align(stopped, (10 * S, 1780 * S)).edges.faults()
 
@@ -329,9 +314,7 @@ def test_marks_of_phases_milliseconds_apart_are_all_matched():
     rng = np.random.default_rng(14)
     for _ in range(20):
         marks_ns = np.cumsum(rng.integers(S // 5000, S // 100, 7))
-        board_ns = np.concatenate(
-            [marks_ns, marks_ns[-1] + 7 * S + np.cumsum(rng.integers(S // 2, 3 * S // 2, 15))]
-        )
+        board_ns = np.concatenate([marks_ns, marks_ns[-1] + 7 * S + np.cumsum(rng.integers(S // 2, 3 * S // 2, 15))])
         level = (np.arange(board_ns.size) % 2).astype(np.int8)
         meter_ns = board_ns + np.rint(2.2e-3 * board_ns).astype(np.int64)
         pairs = match_edges(board_ns, level, meter_ns, level)

@@ -148,9 +148,7 @@ def clock_map(rate, source="host", target="meter"):
         (0, 0, False, FAILED, "align the clocks is wrong"),
     ],
 )
-def test_clocks_are_held_against_their_oscillators_and_against_each_other(
-    meter_ppm, board_ppm, agree, outcome, advice
-):
+def test_clocks_are_held_against_their_oscillators_and_against_each_other(meter_ppm, board_ppm, agree, outcome, advice):
     both = clock_map((1 + meter_ppm * 1e-6) / (1 + board_ppm * 1e-6), "board")
     check = Check("sync-edges against signature", agree, 5e3, 1e4, "sync-edges and signature agree or not")
     alignment = Alignment(both, (check,), {"sync-edges": both, "signature": both}, "sync-edges")
@@ -219,9 +217,7 @@ def test_a_load_that_does_not_change_tells_no_cable():
         (4.9, (), 2, FAILED, "range="),
     ],
 )
-def test_full_load_leaves_the_board_its_voltage_and_the_sensor_its_range(
-    least_v, flags, clipped, outcome, advice
-):
+def test_full_load_leaves_the_board_its_voltage_and_the_sensor_its_range(least_v, flags, clipped, outcome, advice):
     dip = recorded(
         5.0,
         1.5,
@@ -287,14 +283,10 @@ def test_a_storage_sensor_moves_with_the_medium_alone(with_processors_a, outcome
     assert ("medium's own VBUS" in verdict.advice) == (outcome is FAILED)
 
 
-@pytest.mark.parametrize(
-    ("off", "outcome"), [(0.0, PASSED), (0.013, PASSED), (0.02, FAILED), (-0.02, FAILED)]
-)
+@pytest.mark.parametrize(("off", "outcome"), [(0.0, PASSED), (0.013, PASSED), (0.02, FAILED), (-0.02, FAILED)])
 def test_two_meters_agree_within_both_intervals_once_the_loss_is_counted(off, outcome):
     energies = [
-        BothEnergies(
-            level, 30.0 + level, 0.014 * (30 + level), (30.0 + level) * (1 + off) + 0.4, 0.05, 0.4, 0.02
-        )
+        BothEnergies(level, 30.0 + level, 0.014 * (30 + level), (30.0 + level) * (1 + off) + 0.4, 0.05, 0.4, 0.02)
         for level in (0, 4, 8)
     ]
     verdict = judge_second(energies)

@@ -32,9 +32,7 @@ PASSED, FAILED = StepOutcome.PASSED, StepOutcome.FAILED
         (0.0, -0.6e-3, FAILED, "draughts"),
     ],
 )
-def test_a_zero_is_held_against_the_data_sheet_and_against_its_drift_in_a_minute(
-    offset_a, drift_a, outcome, advice
-):
+def test_a_zero_is_held_against_the_data_sheet_and_against_its_drift_in_a_minute(offset_a, drift_a, outcome, advice):
     verdict = judge_zero(recorded(60.0, lambda time_s: offset_a + drift_a * (time_s / 60 - 0.5)))
     assert verdict.outcome is outcome and advice in verdict.advice
     assert verdict.figures["zero_a"].value == pytest.approx(offset_a, abs=2e-5)
@@ -46,9 +44,7 @@ def test_a_drift_that_is_within_its_noise_is_no_drift():
     assert abs(verdict.figures["drift_a"].value) > 0.3e-3 and verdict.outcome is PASSED
 
 
-@pytest.mark.parametrize(
-    ("left_v", "outcome"), [(0.02, PASSED), (0.49, PASSED), (0.51, FAILED), (4.6, FAILED)]
-)
+@pytest.mark.parametrize(("left_v", "outcome"), [(0.02, PASSED), (0.49, PASSED), (0.51, FAILED), (4.6, FAILED)])
 def test_a_voltage_that_stays_without_the_fuse_is_a_second_supply(left_v, outcome):
     """Only the last second counts: the board's capacitors discharge before."""
     verdict = judge_back_feed(recorded(6.0, 0.0, lambda time_s: np.maximum(5.1 - 3 * time_s, left_v)))
@@ -58,8 +54,7 @@ def test_a_voltage_that_stays_without_the_fuse_is_a_second_supply(left_v, outcom
 
 def test_a_meter_without_voltage_leaves_the_fuse_out_of_it():
     assert (
-        judge_back_feed(recorded(6.0, 0.0, bounds=replace(BOUNDS, voltage_step_v=0.0))).outcome
-        is StepOutcome.SKIPPED
+        judge_back_feed(recorded(6.0, 0.0, bounds=replace(BOUNDS, voltage_step_v=0.0))).outcome is StepOutcome.SKIPPED
     )
 
 

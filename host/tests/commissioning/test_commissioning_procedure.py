@@ -126,9 +126,7 @@ def test_an_interrupted_procedure_goes_on_after_what_is_finished(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         made.run(steps)
     write_certificate(tmp_path / "c.toml", made.certificate)
-    again, steps, lines, saved = procedure(
-        tmp_path / "two", {}, certificate=read_certificate(tmp_path / "c.toml")
-    )
+    again, steps, lines, saved = procedure(tmp_path / "two", {}, certificate=read_certificate(tmp_path / "c.toml"))
     assert again.run(steps) is True
     assert len(saved) == 8 and "as before" in lines[0]
 

@@ -23,9 +23,7 @@ def test_a_pattern_changes_the_current_at_its_own_times_inside_of_an_interval():
     desk = drawn()
     load = PlayedLoad(desk.power, Witness(1.0, 0.0))
     load.play([(3 * MS, 1), (7 * MS, 0), (12 * MS, 1)])
-    rows = [
-        row for start in (0, 10 * MS, 20 * MS) for row in load.rows(Activity(start, start + 10 * MS), [], [])
-    ]
+    rows = [row for start in (0, 10 * MS, 20 * MS) for row in load.rows(Activity(start, start + 10 * MS), [], [])]
     assert [at // MS for at, _, _ in rows] == [0, 3, 7, 10, 12, 20]
     watts = [current_a * volts for _, current_a, volts in rows]
     idle_w, full_w = desk.power.rest_w, desk.power.board.busy_cores_w[-1] + desk.power.medium.idle_w

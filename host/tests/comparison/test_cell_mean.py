@@ -27,9 +27,7 @@ def test_every_output_has_the_interval_of_the_comparison(tmp_path: Path) -> None
     folder = make_campaign(tmp_path / "runs", drift_per_run=0.05)
     runs, _ = gather([str(folder)])
     compared = compare(runs, Question(("storage",)))
-    cells = {
-        (cell.values["db"], cell.values["storage"]): cell.number(ABOVE_IDLE) for cell in plotted(runs).cells
-    }
+    cells = {(cell.values["db"], cell.values["storage"]): cell.number(ABOVE_IDLE) for cell in plotted(runs).cells}
     index, _ = read_index(folder)
     for group in compared.groups:
         stated = group.mean(compared.quantities[0])
@@ -73,9 +71,7 @@ def test_a_count_has_the_spread_of_its_runs_and_of_one_run_none() -> None:
 
 
 def test_a_number_that_no_run_has_is_missing_with_its_reason() -> None:
-    assert cell_mean(
-        [json.loads('{"a_j": {"value": null, "u": null, "unit": "J", "reason": "gap"}}')], J
-    ) == {
+    assert cell_mean([json.loads('{"a_j": {"value": null, "u": null, "unit": "J", "reason": "gap"}}')], J) == {
         "value": None,
         "u": None,
         "unit": "J",

@@ -50,12 +50,7 @@ def test_students_probability_is_that_of_the_guides_table():
 @settings(deadline=None)
 @given(st.floats(0.0, 30.0), st.floats(0.0, 3.0), st.floats(1.0, 1e6))
 def test_students_probability_falls_with_distance_and_stays_a_probability(t, increase, freedom):
-    assert (
-        0.0
-        <= student_probability(t + increase, freedom)
-        <= student_probability(t, freedom) + 1e-12
-        <= 1.0 + 1e-12
-    )
+    assert 0.0 <= student_probability(t + increase, freedom) <= student_probability(t, freedom) + 1e-12 <= 1.0 + 1e-12
 
 
 def test_holms_rule_by_hand():
@@ -77,9 +72,7 @@ def test_five_alike_are_found_different_no_more_often_than_stated():
     """Ten comparisons at a time: without Holm's rule a false one would be found in about 3 of 10."""
     draw, false, alone = np.random.default_rng(5), 0, 0
     for _ in range(400):
-        sides = [
-            Side.mean([Side(float(value), 0.0, "J") for value in draw.normal(1.0, 0.1, 5)]) for _ in range(5)
-        ]
+        sides = [Side.mean([Side(float(value), 0.0, "J") for value in draw.normal(1.0, 0.1, 5)]) for _ in range(5)]
         pairs = [(a, b) for number, a in enumerate(sides) for b in sides[:number]]
         probabilities = [same_probability(a, b) for a, b in pairs]
         alone += min(probabilities) < 0.0455
@@ -136,9 +129,7 @@ def test_a_count_of_one_run_is_exact_and_its_uncertainty_is_how_much_runs_differ
         return gather([str(made(tmp_path / name, 1.0, changes={"latency_s": count}))])[0][0]
 
     quantity = run("a", 1e-3).quantities.get("latency_s.p99")
-    sides = [
-        comparison_side(run(name, value).numbers, quantity) for name, value in (("b", 1e-3), ("c", 3e-3))
-    ]
+    sides = [comparison_side(run(name, value).numbers, quantity) for name, value in (("b", 1e-3), ("c", 3e-3))]
     assert [side.standard_u for side in sides] == [0.0, 0.0]
     assert Side.mean(sides).standard_u == pytest.approx(1e-3)
 
@@ -210,9 +201,7 @@ def test_what_kinds_cost_all_told_is_beside_both_costs_and_changes_no_p(tmp_path
     told = json.loads(said(capsys, [tmp_path, "--by", "storage", "--json"]))
     [alone] = json.loads(said(capsys, [tmp_path, "--by", "storage", "--metric", KEY, "--json"]))["contrasts"]
     judged, read, update = told["contrasts"]
-    assert [judged[name] for name in ("p", "p_holm", "ratio")] == [
-        alone[name] for name in ("p", "p_holm", "ratio")
-    ]
+    assert [judged[name] for name in ("p", "p_holm", "ratio")] == [alone[name] for name in ("p", "p_holm", "ratio")]
     assert (read["metric"], update["metric"]) == (READ, UPDATE)
     assert 1 / update["ratio"] == pytest.approx(2.0)
     assert [1 / end for end in update["ratio_limits"][::-1]] == pytest.approx([low, high], rel=1e-3)
@@ -231,9 +220,7 @@ def test_what_a_kind_costs_all_told_has_no_ratio_without_intervals_and_a_note_sa
     assert "all told, ratios" not in text
     assert re.search(r"sd +not identifiable +200\.0 µJ", text)
     assert "note: energy all told per read has no interval in sd (3 of 3 runs): too few windows" in text
-    assert (
-        "update has no interval in emmc (3 of 3 runs) and sd (3 of 3 runs): a rule, not a measurement" in text
-    )
+    assert "update has no interval in emmc (3 of 3 runs) and sd (3 of 3 runs): a rule, not a measurement" in text
 
 
 def test_records_that_do_not_state_costs_all_told_have_no_rows_of_them(tmp_path, capsys):
@@ -321,8 +308,7 @@ def test_a_change_is_judged_by_both_costs(tmp_path, capsys):
     def of(name: str, value: float, time: float):
         numbers = {"energy_per_operation_j": value + 3.0 * time, "throughput_per_s": 1.0 / time}
         changes = {
-            key: {"value": of, "u": 0.0, "unit": "J/operation" if "_j" in key else "1/s"}
-            for key, of in numbers.items()
+            key: {"value": of, "u": 0.0, "unit": "J/operation" if "_j" in key else "1/s"} for key, of in numbers.items()
         }
         return str(made(tmp_path / name, value, changes=changes))
 
@@ -415,9 +401,7 @@ def test_csv_holds_every_comparison(tmp_path, capsys):
     said(capsys, [campaign(tmp_path / "runs"), "--by", "storage", "--csv", tmp_path / "out.csv"])
     rows = list(csv.DictReader((tmp_path / "out.csv").read_text().splitlines(keepends=True)))
     assert [row["db"] for row in rows] == ["leveldb", "sqlite"]
-    assert (rows[0]["a"], rows[0]["b"]) == (rows[1]["a"], rows[1]["b"]) == ("emmc", "sd"), (
-        "one order everywhere"
-    )
+    assert (rows[0]["a"], rows[0]["b"]) == (rows[1]["a"], rows[1]["b"]) == ("emmc", "sd"), "one order everywhere"
     assert float(rows[0]["ratio"]) == pytest.approx(0.5, rel=0.05)
     assert [row["differs"] for row in rows] == ["true", "false"]
 
@@ -482,9 +466,7 @@ def on_rigs(folder: Path, differ: float, blocks_of=lambda medium, number: number
         for medium, factor in (("sd", 1.0), ("emmc", 1.0 + differ)):
             block = blocks_of(medium, number)
             value = rig * factor * chance.normal(1.0, 0.002)
-            place = made(
-                folder / f"{block:02}-{medium}", value, storage=medium, block=block, rig_name=f"rig-{block}"
-            )
+            place = made(folder / f"{block:02}-{medium}", value, storage=medium, block=block, rig_name=f"rig-{block}")
             runs.append(ConditionRun(block, {"storage": medium}, place.name))
     write_index(folder, runs, simulated=False)
 
@@ -508,6 +490,4 @@ def test_what_was_never_on_one_rig_is_refused_unless_allowed(tmp_path, capsys):
     on_rigs(tmp_path, 0.03, lambda medium, number: number + 8 * (medium == "emmc"))
     assert "no block has both on one rig" in said(capsys, [tmp_path, "--by", "storage"], NO_ANSWER)
     assert "storage" in said(capsys, [tmp_path, "--by", "storage", "--although", "rig", "--json"])
-    assert "rig-1" in said(
-        capsys, [tmp_path, "--by", "rig", "--although", "storage", "--csv", tmp_path / "x"]
-    )
+    assert "rig-1" in said(capsys, [tmp_path, "--by", "rig", "--although", "storage", "--csv", tmp_path / "x"])

@@ -34,9 +34,7 @@ BOUNDS = replace(ina219_breakout(), sensor_id="bench-1@0x40", heating_max_per_a2
 
 def made(identity, gain=1.01, reference=None):
     reference = reference or bench_reference()
-    return calibrate(
-        points(TrueSensor(gain, 1e-3), TrueReference(reference)), reference, BOUNDS, identity
-    ).calibration
+    return calibrate(points(TrueSensor(gain, 1e-3), TrueReference(reference)), reference, BOUNDS, identity).calibration
 
 
 ONE = made("one")
@@ -94,9 +92,7 @@ def test_as_delivered_one_named_sensor_cancels_too_and_two_unnamed_ones_do_not()
 
 
 @given(st.floats(0.1, 1.4), st.floats(0.1, 1.4), st.floats(0, 0.1), st.floats(0, 0.1))
-def test_a_comparison_by_one_calibration_is_never_less_certain_than_by_two(
-    first_a, second_a, first_u, second_u
-):
+def test_a_comparison_by_one_calibration_is_never_less_certain_than_by_two(first_a, second_a, first_u, second_u):
     a, b = side(ONE, first_a, own_u=first_u), side(ONE, second_a, own_u=second_u)
     alone = [Side(energy.value, energy.standard_u, "J") for energy in (a, b)]
     assert ratio(a, b).u <= ratio(*alone).u * (1 + 1e-9)
@@ -201,8 +197,7 @@ def test_the_interval_of_a_ratio_holds_one_exactly_where_the_two_are_not_found_d
     draw, differing = np.random.default_rng(11), 0
     for _ in range(300):
         a, b = (
-            Side.mean([Side(float(value), 0.01, "J") for value in draw.normal(mean, 0.3, 4)])
-            for mean in (2.0, 1.4)
+            Side.mean([Side(float(value), 0.01, "J") for value in draw.normal(mean, 0.3, 4)]) for mean in (2.0, 1.4)
         )
         low, high = ratio_limits(a, b)
         assert low < a.value / b.value < high
@@ -216,9 +211,7 @@ def test_the_interval_of_a_ratio_is_the_first_orders_where_it_is_narrow_and_unev
     low, high = ratio_limits(a, b)
     assert (2.0 - low, high - 2.0) == pytest.approx((ratio(a, b).u, ratio(a, b).u), rel=0.01)
     # Fieller's by hand: |2 - r| = 2 * 0.2 r, the first side being exact
-    assert ratio_limits(Side(2.0, 0.0, "J"), Side(1.0, 0.2, "J")) == pytest.approx(
-        (2 / 1.4, 2 / 0.6), rel=1e-5
-    )
+    assert ratio_limits(Side(2.0, 0.0, "J"), Side(1.0, 0.2, "J")) == pytest.approx((2 / 1.4, 2 / 0.6), rel=1e-5)
     assert ratio_limits(Side(2.0, 0.0, "J"), Side(1.0, 0.6, "J")) == (pytest.approx(2 / 2.2), math.inf)
     assert ratio_limits(Side(1.0, 0.6, "J"), Side(2.0, 0.0, "J"))[0] == 0.0
 
@@ -227,10 +220,7 @@ def test_the_interval_of_a_ratio_is_the_first_orders_where_it_is_narrow_and_unev
 def test_the_interval_of_a_ratio_holds_the_truth_as_often_as_it_says():
     draw, held = np.random.default_rng(5), 0
     for _ in range(2_000):
-        a, b = (
-            Side.mean([Side(float(value), 0.0, "J") for value in draw.normal(mean, 0.4, 5)])
-            for mean in (2.0, 1.0)
-        )
+        a, b = (Side.mean([Side(float(value), 0.0, "J") for value in draw.normal(mean, 0.4, 5)]) for mean in (2.0, 1.0))
         low, high = ratio_limits(a, b) if min(a.value, b.value) > 0 else (0.0, math.inf)
         held += low <= 2.0 <= high
     assert 0.94 < held / 2_000 < 0.975
@@ -283,9 +273,7 @@ def test_the_forecast_number_of_repeats_shows_the_difference_in_eight_of_ten_tri
         found = 0
         for _ in range(400):
             sides = [
-                Side.mean(
-                    [Side(float(value), 0.0, "J") for value in draw.normal(mean, spread, count + added)]
-                )
+                Side.mean([Side(float(value), 0.0, "J") for value in draw.normal(mean, spread, count + added)])
                 for mean, spread, count in zip(means, spreads, counts, strict=True)
             ]
             found += same_probability(*sides) <= probability

@@ -124,9 +124,7 @@ def test_simulated_stands_in_every_heading_and_table_of_numbers(page: str) -> No
     titles = re.findall(r"<h[12][^>]*>([^<]+)</h[12]>", page)
     plain = {"Further notes", "Every run", "How it was measured"}
     assert len(titles) > 6 and all("SIMULATED" in title for title in titles if title not in plain)
-    assert all(
-        "SIMULATED" in caption for caption in re.findall(r'class="strips"><caption><span>([^<]+)', page)
-    )
+    assert all("SIMULATED" in caption for caption in re.findall(r'class="strips"><caption><span>([^<]+)', page))
 
 
 def test_conclusions_failures_and_what_was_measured_again_are_said(page: str) -> None:
@@ -136,9 +134,7 @@ def test_conclusions_failures_and_what_was_measured_again_are_said(page: str) ->
         "LevelDB used the least energy per operation on every medium, whether the board is on anyway or only for this "
         "work: above idle, RocksDB used 2.0"
     )
-    assert second.startswith(
-        "The SSD on USB 3 used the least energy per operation on every database, whether "
-    )
+    assert second.startswith("The SSD on USB 3 used the least energy per operation on every database, whether ")
     assert top.index("<h1") < top.index(first) < top.index("database: LevelDB"), "the answer comes first"
     assert "database: LevelDB, RocksDB, SQLite; medium: SD card, SSD on USB 2, SSD on USB 3; 2 blocks" in top
     assert "18 of 18 cells with a result" in top
@@ -178,9 +174,7 @@ def test_both_axes_are_judged_together(folder: Path) -> None:
 def test_the_thin_interval_is_bonferronis() -> None:
     for freedom, t in T_95.items():
         assert student_t_of(0.0455, freedom) == pytest.approx(t, rel=0.01)
-        assert student_probability(student_t_of(0.0455 / 9, freedom), freedom) == pytest.approx(
-            0.0455 / 9, rel=1e-3
-        )
+        assert student_probability(student_t_of(0.0455 / 9, freedom), freedom) == pytest.approx(0.0455 / 9, rel=1e-3)
     a, b = (Side(value, 0.01, "J", spread_u=0.01, freedom=4.0) for value in (2.0, 1.0))
     alone, together = ratio_limits(a, b), ratio_limits(a, b, 0.0455 / 9)
     assert ratio_limits(a, b, 0.0455) == pytest.approx(alone, rel=0.01)
@@ -190,9 +184,7 @@ def test_the_thin_interval_is_bonferronis() -> None:
 def test_intervals_of_all_together_hold_all_true_ratios_as_often_as_they_say() -> None:
     draw, held, alone = np.random.default_rng(7), 0, 0
     for _ in range(150):
-        sides = [
-            Side.mean([Side(float(value), 0.0, "J") for value in draw.normal(1.0, 0.02, 5)]) for _ in range(5)
-        ]
+        sides = [Side.mean([Side(float(value), 0.0, "J") for value in draw.normal(1.0, 0.02, 5)]) for _ in range(5)]
         pairs = [(a, b) for number, a in enumerate(sides) for b in sides[:number]]
         together = [ratio_limits(a, b, 0.0455 / len(pairs)) for a, b in pairs]
         held += all(low <= 1 <= high for low, high in together)
@@ -229,9 +221,7 @@ def test_a_strip_stands_where_its_numbers_say() -> None:
 def test_bars_begin_at_zero_and_reach_their_value(folder: Path, page: str) -> None:
     cells = plotted(gather([str(folder)])[0], words=ComparedRun.value)
     table = page[page.index("bars with interval") :]
-    bars = re.findall(r'class="filled [^"]*" style="left:([0-9.]+)%;width:([0-9.]+)%', table)[
-        : len(cells.cells)
-    ]
+    bars = re.findall(r'class="filled [^"]*" style="left:([0-9.]+)%;width:([0-9.]+)%', table)[: len(cells.cells)]
     values = [cell.number(ABOVE_IDLE).value for cell in cells.cells]
     widths = [float(width) for _, width in bars]
     assert {left for left, _ in bars} == {"0.00"}
@@ -282,9 +272,7 @@ def test_what_was_measured_last_alone_carries_the_drift(folder: Path, tmp_path: 
     assert drift.shift(late).value > 0.003
 
 
-def test_an_axis_that_is_not_comparable_is_reported_and_costs_the_others_nothing(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_an_axis_that_is_not_comparable_is_reported_and_costs_the_others_nothing(folder: Path, tmp_path: Path) -> None:
     runs = copied(folder, tmp_path)
     for database in DATABASES:
         for block in (1, 2):
@@ -294,9 +282,7 @@ def test_an_axis_that_is_not_comparable_is_reported_and_costs_the_others_nothing
     page = write_campaign_page(runs).read_text()
     assert "by storage: these runs are not comparable. They differ in opjoule: commit" in page
     assert "ratios by database" in page and "ratios by medium" not in page
-    assert "bars with interval" not in page and "Energy against time" not in page, (
-        "refused in words, and not drawn"
-    )
+    assert "bars with interval" not in page and "Energy against time" not in page, "refused in words, and not drawn"
     assert "Means of every cell" in page
 
 
@@ -364,9 +350,7 @@ def test_compare_writes_its_page_with_links_from_where_it_lies(
     assert browser.complaints == []
 
 
-def test_a_change_has_its_verdict_on_top(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_change_has_its_verdict_on_top(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     runs = copied(folder, tmp_path)
     before, after = ([str(runs / f"leveldb-{medium}-{block}") for block in (1, 2)] for medium in MEDIA[:2])
     argv = ["compare", "--before", *before, "--after", *after, "--although", "storage"]

@@ -51,9 +51,7 @@ def test_results_of_many_runs_take_a_fifth_less_memory():
         sizes.append(tracemalloc.get_traced_memory()[0])
         tracemalloc.stop()
         assert len(held) == 20
-    assert (
-        sizes[1] < sizes[0] * 4 / 5
-    )  # Python 3.13 has smaller dictionaries itself: there a quarter is not reached
+    assert sizes[1] < sizes[0] * 4 / 5  # Python 3.13 has smaller dictionaries itself: there a quarter is not reached
 
 
 def test_runs_with_equal_settings_share_them():

@@ -55,9 +55,7 @@ def said(capsys: pytest.CaptureFixture[str], *argv: object, status: int = 0) -> 
 def test_a_comparison_of_runs_that_are_too_short_warns_first_and_concludes_nothing(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text = said(
-        capsys, "compare", f"{folder}/leveldb-sd-*", f"{folder}/leveldb-ssd-usb3-*", "--by", "storage"
-    )
+    text = said(capsys, "compare", f"{folder}/leveldb-sd-*", f"{folder}/leveldb-ssd-usb3-*", "--by", "storage")
     assert text.index("TOO SHORT: leveldb-sd-1 and 1 more run: The run is too short") < text.index("6.")
     assert "No medium is named best: the runs are too short for a conclusion." in text
     assert "p <" not in text.split("Intervals")[0] and "p =" not in text and "used the least" not in text
@@ -80,9 +78,7 @@ def test_runs_that_are_too_short_are_judged_if_that_is_asked_for(
     assert "TOO SHORT" in text and "The SSD used the least energy per operation, whether " in text
 
 
-def test_no_verdict_rests_on_runs_that_are_too_short(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_no_verdict_rests_on_runs_that_are_too_short(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before, after = ([f"{folder}/leveldb-{medium}-{n}" for n in (1, 2)] for medium in ("sd", "ssd-usb3"))
     argv = ["compare", "--before", *before, "--after", *after, "--although", "storage"]
     assert main(argv) == 5 and "no verdict: TOO SHORT" in capsys.readouterr().err
@@ -157,8 +153,6 @@ def test_figures_tables_and_methods_show_the_warnings(
 def test_single_runs_are_reported_as_such(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for medium in ("sd", "emmc"):
         make_record(tmp_path / medium, storage=medium)
-        put_result(
-            tmp_path / medium, json.loads((tmp_path / medium / "result.json").read_text()) | {"repeats": 1}
-        )
+        put_result(tmp_path / medium, json.loads((tmp_path / medium / "result.json").read_text()) | {"repeats": 1})
     text = said(capsys, "compare", tmp_path, "--by", "storage")
     assert "ONE RUN: 2 of 2 cells rest on a single run." in text and "No medium is named best" in text

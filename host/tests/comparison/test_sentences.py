@@ -29,9 +29,7 @@ def compared_by(folder: Path, *by: str, metric: str = ABOVE_IDLE) -> Compared:
 
 def test_a_difference_names_engine_media_factor_interval_and_quantity(folder: Path) -> None:
     [line] = [
-        line
-        for line in sentences(compared_by(folder, "storage"))
-        if "On SQLite" in line and "USB 2 used" in line
+        line for line in sentences(compared_by(folder, "storage")) if "On SQLite" in line and "USB 2 used" in line
     ]
     assert re.fullmatch(
         r"On SQLite, the SSD on USB 2 used 2\.\d+ times \(95 %: 1\.\d+ to 2\.\d+\) the energy above idle per operation "
@@ -57,9 +55,7 @@ def test_what_is_no_energy_is_had_and_not_used(folder: Path) -> None:
 
 
 def test_several_axes_at_a_time_name_both(folder: Path) -> None:
-    assert any(
-        "LevelDB on the SD card used" in line for line in sentences(compared_by(folder, "db", "storage"))
-    )
+    assert any("LevelDB on the SD card used" in line for line in sentences(compared_by(folder, "db", "storage")))
 
 
 @pytest.mark.parametrize("by", ["db", "storage"])

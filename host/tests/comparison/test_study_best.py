@@ -68,9 +68,7 @@ def test_the_spread_of_runs_counts_and_not_only_what_each_states() -> None:
 
 def test_the_figure_has_the_interval_of_the_table() -> None:
     rows = [row("one", at, value) for at, value in enumerate((1.0, 1.5, 0.6))]
-    rows = [
-        replace(sample, measures={"energy_j": sample.measures[KEY]}, u={"energy_j": 0.01}) for sample in rows
-    ]
+    rows = [replace(sample, measures={"energy_j": sample.measures[KEY]}, u={"energy_j": 0.01}) for sample in rows]
     value, u = mean_with_u([sample.side("energy_j") for sample in rows])
     assert joules(rows, "energy_j") == (pytest.approx(value), u)
 
@@ -105,9 +103,7 @@ def test_a_time_has_the_spread_of_its_records_and_of_one_none() -> None:
 )
 def test_a_measure_has_the_unit_that_its_name_ends_in_a_rate_among_them(measure, value, words, shown):
     assert measure_words(measure) == words
-    assert unicodedata.normalize("NFKC", value_words(value, None, measure)) == unicodedata.normalize(
-        "NFKC", shown
-    )
+    assert unicodedata.normalize("NFKC", value_words(value, None, measure)) == unicodedata.normalize("NFKC", shown)
 
 
 def test_a_system_that_is_only_noisier_is_not_the_best_as_in_a_comparison() -> None:

@@ -36,9 +36,7 @@ from study_records import make
 
 
 def conclusion(paper: float = 2.0, **more) -> PaperConclusion:
-    return PaperConclusion(
-        "a over b", "figure 1", "bandwidth", {"system": "a"}, {"system": "b"}, paper, **more
-    )
+    return PaperConclusion("a over b", "figure 1", "bandwidth", {"system": "a"}, {"system": "b"}, paper, **more)
 
 
 def judged(*conclusions: PaperConclusion, there: list[Sample], **study) -> list[PaperVerdict]:
@@ -165,10 +163,7 @@ def test_a_count_that_a_cell_does_not_state_is_the_papers_only_at_its_scale():
 def test_what_the_records_are_not_is_part_of_the_verdict():
     there = [*samples("a", *A, caveats=(stand_in_caveat("MongoDB"),)), *samples("b", *B, simulated=True)]
     (verdict,) = judged(conclusion(), there=there)
-    assert (
-        verdict.simulated
-        and verdict.words == "agreed; factor not agreed (SIMULATED; not MongoDB: a stand-in)"
-    )
+    assert verdict.simulated and verdict.words == "agreed; factor not agreed (SIMULATED; not MongoDB: a stand-in)"
     (verdict,) = judged(conclusion(), there=there, said_of={})
     assert verdict.words.endswith("; another computer than the paper's)")
     media = PaperConclusion("q", "w", "bandwidth", {"system": "a"}, {"system": "b", "storage": "sd"}, 2.0)

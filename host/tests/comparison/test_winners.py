@@ -38,9 +38,7 @@ def campaign(folder: Path, runs_of: int = 4, *, tail: float = 0.1) -> Path:
                 changes = {
                     "idle_power_w": number(IDLE_W[medium], "W", 0.004),
                     "marginal_energy_j": number(energy_j, "J", 0.01),
-                    "write_back_energy_j": number(
-                        energy_j * (tail if medium == "ssd-usb3" else 0.0), "J", 0.01
-                    ),
+                    "write_back_energy_j": number(energy_j * (tail if medium == "ssd-usb3" else 0.0), "J", 0.01),
                     "duration_s": number(10.0, "s"),
                     "operations": number(1000.0, "1"),
                     "repeats": 1,
@@ -325,10 +323,7 @@ def test_a_rate_that_is_only_noisier_is_undecided(tmp_path: Path) -> None:
             changes = {"throughput_per_s": number(float(rate), "1/s")}
             made(tmp_path / f"{medium}{at}", 1.0, storage=medium, changes=changes)
     [line] = winner_lines(compare(gather([str(tmp_path)])[0], Question(("storage",), ("throughput_per_s",))))
-    assert (
-        line.startswith("The eMMC had the highest throughput, 100.0 ± ")
-        and "that of the SD card (95 %" in line
-    )
+    assert line.startswith("The eMMC had the highest throughput, 100.0 ± ") and "that of the SD card (95 %" in line
     assert "Undecided is the SSD, 0.49 times that of the eMMC (95 %: " in line
 
 
@@ -377,15 +372,9 @@ def test_where_the_two_costs_have_different_winners_one_sentence_says_so_with_th
         "On the SD card and on the SSD, SQLite used the least energy per operation where the board is on anyway, "
         "LevelDB where it is on only for this work: SQLite took 6.3 to 7.0 times as long."
     )
-    assert lines[-2].startswith(
-        "SQLite used the least energy above idle per operation on the SD card and on the SSD: "
-    )
-    assert lines[-1].startswith(
-        "LevelDB used the least energy in all per operation on the SD card and on the SSD: "
-    )
-    same = [
-        line for line in lines if line.startswith("LevelDB used the least energy per operation on the eMMC")
-    ]
+    assert lines[-2].startswith("SQLite used the least energy above idle per operation on the SD card and on the SSD: ")
+    assert lines[-1].startswith("LevelDB used the least energy in all per operation on the SD card and on the SSD: ")
+    same = [line for line in lines if line.startswith("LevelDB used the least energy per operation on the eMMC")]
     assert (
         len(same) == 1
         and "whether the board is on anyway or only for this work: above idle, SQLite used 2.0 " in same[0]
@@ -429,9 +418,7 @@ def test_what_is_undecided_in_one_of_many_strata_is_named_with_its_place(tmp_pat
         "LevelDB used the least energy above idle per operation on every medium: SQLite used 1.9 times"
     )
     assert "Undecided is RocksDB on the eMMC, 2.1 times that of LevelDB (95 %: " in line
-    assert re.search(
-        r"Forecast from the present spread: \d+ more blocks would decide it in 8 of 10 cases\.$", line
-    )
+    assert re.search(r"Forecast from the present spread: \d+ more blocks would decide it in 8 of 10 cases\.$", line)
 
 
 def test_no_two_winners_are_set_against_each_other_if_an_undecided_one_may_be_better(tmp_path: Path) -> None:

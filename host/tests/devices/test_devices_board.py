@@ -63,9 +63,7 @@ def short_path():
 
 
 KEEP = StateSettings().changed(
-    dict.fromkeys(
-        ("page_cache", "governor", "wifi", "bluetooth", "hdmi", "leds", "swap", "services"), "keep"
-    ),
+    dict.fromkeys(("page_cache", "governor", "wifi", "bluetooth", "hdmi", "leds", "swap", "services"), "keep"),
     "test",
 )
 

@@ -64,9 +64,7 @@ def test_a_stock_image_is_understood_and_can_be_prepared(shell, board: ZooBoard,
     facts = read_facts(shell, journal=str(tmp_path / "journal"))
     assert (facts.machine, facts.rights, facts.values["system"]) == (board.machine, "sudo", board.system)
     assert find_program(builds, facts.machine, "loader")
-    plan, blocks = plan_for(
-        shell, facts, Medium(str(tmp_path / "sd")), StateSettings(), CPUFREQ, "gpio:GPIO17"
-    )
+    plan, blocks = plan_for(shell, facts, Medium(str(tmp_path / "sd")), StateSettings(), CPUFREQ, "gpio:GPIO17")
     here = Path("/").stat().st_dev
     assert blocks.root_number == f"{os.major(here)}:{os.minor(here)}" or os.major(here) == 0
     about = [step.about for step in plan.steps]
@@ -91,9 +89,7 @@ def test_a_stock_images_sensors_are_read(shell, board: ZooBoard, tmp_path):
     assert report.before["frequencies_khz"] == (1200000,)
     assert report.before["free_bytes"] > 0
     assert report.before["fan_state"] == (1 if board.fan else None)
-    reports_throttling = (
-        bool(board.throttled) and bool(find_profile(board.profile).throttled)
-    ) or board.rpi_volt
+    reports_throttling = (bool(board.throttled) and bool(find_profile(board.profile).throttled)) or board.rpi_volt
     assert bool(report.unknown) == (not reports_throttling)
 
 
@@ -120,11 +116,7 @@ def test_a_fan_is_held_at_one_step_and_given_back(shell, board: ZooBoard, tmp_pa
     zone = [step for step in plan.steps if "thermal_zone0" in step.about]
     fan = [step for step in plan.steps if "fan at step" in step.about]
     assert [step.about for step in fan] == ["fan at step 3 of 4 (was 1)"]
-    held = (
-        ("policy", "user_space", "step_wise")
-        if "user_space" in board.fan
-        else ("mode", "disabled", "enabled")
-    )
+    held = ("policy", "user_space", "step_wise") if "user_space" in board.fan else ("mode", "disabled", "enabled")
     place = f"/sys/class/thermal/thermal_zone0/{held[0]}"
     assert [(step.do[1].endswith(place), step.do[2], step.undo[2]) for step in zone] == [(True, *held[1:])]
     assert plan.steps.index(zone[0]) < plan.steps.index(fan[0])
@@ -159,7 +151,5 @@ def test_doctor_says_what_is_well_and_what_to_mend(shell, board: ZooBoard, build
 
 
 def test_the_zoo_has_an_image_of_every_profile():
-    real = {path.stem for path in (Path(examine.__file__).parents[1] / "profiles").glob("*.toml")} - {
-        "virtual"
-    }
+    real = {path.stem for path in (Path(examine.__file__).parents[1] / "profiles").glob("*.toml")} - {"virtual"}
     assert real == {board.profile for board in ZOO}

@@ -123,9 +123,7 @@ def test_a_killed_host_leaves_a_true_partial_record_and_restore_fetches_the_rest
     assert (rig.out / "raw/power.arrows").stat().st_size > 10_000
     shell = SshConnection(rig.sshd.target, rig.sshd.options())
     try:
-        done, left = recover(
-            shell, [Medium(str(rig.storage))], rig.folder / "recovered", str(rig.folder / "journal")
-        )
+        done, left = recover(shell, [Medium(str(rig.storage))], rig.folder / "recovered", str(rig.folder / "journal"))
     finally:
         shell.close()
     assert left == []

@@ -181,9 +181,7 @@ def test_a_journal_is_switched_back_on_the_file_system_not_on_the_devices_name(t
         "file_system": [["53ef", "04000000", MARK.replace("-", "")]],
         "medium": [["/dev/sda", "block", "8:0"]],
     }
-    [step] = [
-        step for step in plan(state(**records), medium=medium, journal="off").steps if "journal" in step.about
-    ]
+    [step] = [step for step in plan(state(**records), medium=medium, journal="off").steps if "journal" in step.about]
     assert step.undo == ("journal_back", "on", MARK)
     [outcome] = run(prepare_script([Change("x", ("journal_back", "on", MARK))], str(tmp_path / "journal")))
     assert "not one file system" in outcome[2]
@@ -220,9 +218,7 @@ def test_only_what_a_measurement_has_mounted_is_unmounted(tmp_path, mounted, unm
     }
     environment = on_path(tmp_path / "bin", **programs)
     run(prepare_script([Change("x", ("true",), ("unmount", "/mnt/ssd", "8:0"))], journal))
-    ran = subprocess.run(
-        ["sh", "-s"], input=restore_script(journal), capture_output=True, env=environment, check=True
-    )
+    ran = subprocess.run(["sh", "-s"], input=restore_script(journal), capture_output=True, env=environment, check=True)
     assert (tmp_path / "unmounted").exists() == unmounted
     assert ran.stdout.startswith(b"done" if unmounted else b"failed")
 
@@ -234,9 +230,7 @@ def test_files_for_probing_filling_and_disturbing_replace_nothing(tmp_path, tmp_
     kept = keep(tmp_path / "elsewhere")
     for name in ("opjoule-speed", "opjoule-fill", "opjoule-disturb"):
         (tmp_path / name).symlink_to(kept)
-    watch = StateWatch(
-        SHELL, find_profile("rpi4"), storage=str(tmp_path), identity="x", cpufreq="/none", history=None
-    )
+    watch = StateWatch(SHELL, find_profile("rpi4"), storage=str(tmp_path), identity="x", cpufreq="/none", history=None)
     watch.start()
     watch.stop()
     assert run(prepare_script([Change("x", ("fill", str(tmp_path), "1"))], str(tmp_path / "journal"))) == [

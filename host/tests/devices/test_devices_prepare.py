@@ -90,9 +90,7 @@ def test_the_answer_to_a_local_name_is_kept_when_the_connection_needs_it():
     assert not [line for line in plan(board, found_by_mdns=True, services="keep").kept if ".local" in line]
 
 
-@pytest.mark.parametrize(
-    "unit", ["systemd-timesyncd.service", "chrony.service", "ntp.service", "ntpsec.service"]
-)
+@pytest.mark.parametrize("unit", ["systemd-timesyncd.service", "chrony.service", "ntp.service", "ntpsec.service"])
 def test_daemons_that_slew_the_boards_clock_are_stopped_and_started_again(unit):
     board = state(unit=active(unit))
     [step] = [step for step in plan(board, services="keep").steps if unit in step.about]
@@ -554,9 +552,7 @@ def test_the_cpu_settings_of_a_stand_in_tree_are_read_changed_and_put_back(tmp_p
     }
     for name, value in values.items():
         (policy / name).write_text(value + "\n")
-    board = read_state(
-        LocalShell(), "root", cpufreq=str(tmp_path / "cpu tree"), device="", path=str(tmp_path)
-    )
+    board = read_state(LocalShell(), "root", cpufreq=str(tmp_path / "cpu tree"), device="", path=str(tmp_path))
     keep = dict.fromkeys(("wifi", "bluetooth", "hdmi", "leds", "swap", "services", "page_cache"), "keep")
     made = plan(board, medium=Medium(str(tmp_path)), frequency_khz=1200000, **keep)
     journal = str(tmp_path / "journal")

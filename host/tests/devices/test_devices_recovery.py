@@ -40,9 +40,7 @@ def medium(tmp_path):
     with disk.open("wb") as file:
         file.truncate(16 << 20)
     subprocess.run(["mkfs.ext4", "-q", disk], check=True)
-    losetup = subprocess.run(
-        ["losetup", "--find", "--show", disk], capture_output=True, text=True, check=False
-    )
+    losetup = subprocess.run(["losetup", "--find", "--show", disk], capture_output=True, text=True, check=False)
     if losetup.returncode != 0:
         pytest.skip(f"needs a loop device: {losetup.stderr.strip()}")
     device = losetup.stdout.strip()
@@ -102,9 +100,7 @@ def test_a_medium_that_cannot_be_searched_is_named(medium, tmp_path, monkeypatch
             f"NOT looked at: {medium.path} is not mounted, and mounting it needs root rights"
         ]
     while subprocess.run(["wipefs", "-q", "-a", medium.device], check=False).returncode:
-        time.sleep(
-            0.1
-        )  # a mount namespace that another test has just made keeps the device busy for a moment
+        time.sleep(0.1)  # a mount namespace that another test has just made keeps the device busy for a moment
     [line] = restore(tmp_path, medium)[1]
     assert line.startswith(f"NOT looked at: {medium.path} is not mounted: ")
     assert not Path(medium.path).exists()

@@ -95,9 +95,7 @@ def probe(shell, tmp_path):
 def start(shell, mongod: Path, tmp_path: Path) -> DatabaseServer:
     return DatabaseServer(
         shell,
-        Runner(
-            shell, str(find_program(ROOT / "build", platform.machine(), "probe")), str(tmp_path / SESSION)
-        ),
+        Runner(shell, str(find_program(ROOT / "build", platform.machine(), "probe")), str(tmp_path / SESSION)),
         server_on("mongodb", PORT),
         ServerPrograms({"mongod": str(mongod)}, {"mongodb": ("--setParameter", "a b;c")}),
         data=str(tmp_path / DATA),
@@ -212,9 +210,7 @@ subprocess.run([sys.executable, "-c", "taken = bytearray(64 << 20); print('up', 
 @pytest.mark.parametrize("listed", [True, False], ids=["PROC_CHILDREN", "no PROC_CHILDREN"])
 def test_the_processes_that_a_server_has_started_are_counted_on_every_kernel(tmp_path, listed):
     """Raspberry Pi OS and others have kernels without /proc/PID/task/TID/children."""
-    watch = (
-        script("server_watch.sh") if listed else script("server_watch.sh").replace("/children", "/missing")
-    )
+    watch = script("server_watch.sh") if listed else script("server_watch.sh").replace("/children", "/missing")
     command = [sys.executable, "-c", POSTMASTER]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
         assert server.stdout and server.stdout.readline() == b"up\n"

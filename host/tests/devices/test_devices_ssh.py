@@ -230,14 +230,10 @@ def test_the_name_behind_an_alias_is_the_one_that_ssh_connects_to(sshd):
 def test_options_in_their_private_file_come_before_the_users_own_file(tmp_path):
     user_config, config = tmp_path / "own config", tmp_path / "options"
     user_config.write_text("Host board\n  HostName 10.0.0.1\n  Port 2222\n  User pi\n")
-    options = options_in_file(
-        ["-4", "-F", str(user_config), "-o", "Port=99", "-i", "key", "-oUser=me"], config
-    )
+    options = options_in_file(["-4", "-F", str(user_config), "-o", "Port=99", "-i", "key", "-oUser=me"], config)
     assert options == ["-F", str(config), "-4", "-i", "key"]
     assert config.stat().st_mode & 0o777 == 0o600
-    settings = subprocess.run(
-        ["ssh", "-G", *options, "board"], capture_output=True, text=True, check=True
-    ).stdout
+    settings = subprocess.run(["ssh", "-G", *options, "board"], capture_output=True, text=True, check=True).stdout
     assert {"hostname 10.0.0.1", "port 99", "user me"} <= set(settings.splitlines())
 
 

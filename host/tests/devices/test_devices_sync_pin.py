@@ -37,9 +37,7 @@ def test_a_sync_line_has_a_name_a_chip_or_a_number(carrier):
 )
 def test_what_is_no_sync_line_is_refused_in_rig_toml(tmp_path, carrier):
     rig = tmp_path / "rig.toml"
-    rig.write_text(
-        f'[meter]\nport = "serial:/dev/x"\n[device.rpi4]\nconnection = "local"\nsync = "{carrier}"\n'
-    )
+    rig.write_text(f'[meter]\nport = "serial:/dev/x"\n[device.rpi4]\nconnection = "local"\nsync = "{carrier}"\n')
     with pytest.raises(
         BadInput, match=r"rig.toml: \[device.rpi4\] .* is not a sync line: write gpio:NAME as in gpio:GPIO17"
     ):

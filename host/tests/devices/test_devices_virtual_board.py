@@ -205,9 +205,7 @@ def put_back(machine: Machine, before: list[str], fetched: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("moment", [CHANCE.random() for _ in range(CUTS)])
-def test_a_host_killed_at_any_moment_leaves_a_board_that_restore_puts_back(
-    machine, whole_run_s, tmp_path, moment
-):
+def test_a_host_killed_at_any_moment_leaves_a_board_that_restore_puts_back(machine, whole_run_s, tmp_path, moment):
     before = listing(machine)
     host = start_host(machine, tmp_path)
     try:

@@ -42,9 +42,7 @@ def test_a_step_is_whole_periods_within_the_time_that_the_board_played_it(descri
         ended_ns = time.monotonic_ns()
     assert begun_ns < start_ns < end_ns < ended_ns
     assert end_ns - start_ns == 2 * PERIOD_NS
-    assert {path.name for path in tmp_path.rglob("opjoule-*/*")} <= {"lock"}, (
-        "nothing else stays on the board"
-    )
+    assert {path.name for path in tmp_path.rglob("opjoule-*/*")} <= {"lock"}, "nothing else stays on the board"
 
 
 def test_a_board_that_is_measured_is_no_load(described, tmp_path, monkeypatch):

@@ -155,9 +155,7 @@ def test_a_recording_on_a_full_disk_is_reported_and_stays(small):
             "--meter",
             f"serial:{small / 'meter'}",
         ]
-        recording = subprocess.Popen(
-            [*command, "--out", out], env=environment(), stderr=subprocess.PIPE, text=True
-        )
+        recording = subprocess.Popen([*command, "--out", out], env=environment(), stderr=subprocess.PIPE, text=True)
         stream = out / "raw/power.arrows"
         end_s = time.monotonic() + LIMIT_S
         while not (stream.exists() and stream.stat().st_size > 10_000):

@@ -200,10 +200,7 @@ def test_a_measurement_with_planted_passwords_leaves_none_behind(tmp_path, monke
     try:
         text = (tmp_path / "rig.toml").read_text()
         planted = json.dumps([*rig.sshd.options(rig.link.port), "-o", f"SetEnv=TOKEN={PLANTED}"])
-        lines = [
-            f"ssh_options = {planted}" if line.startswith("ssh_options") else line
-            for line in text.splitlines()
-        ]
+        lines = [f"ssh_options = {planted}" if line.startswith("ssh_options") else line for line in text.splitlines()]
         (tmp_path / "rig.toml").write_text("\n".join(lines))
         shown = []
         with rig.measure("--operations", "20000") as running:

@@ -67,9 +67,7 @@ def test_a_change_is_made_journalled_and_undone(board):
 
 
 def test_the_state_is_read_as_root_reads_it(board):
-    board_state = read_state(
-        LocalShell(), "helper", cpufreq=f"{board}/cpu", device="/dev/null", path="/mnt/sd"
-    )
+    board_state = read_state(LocalShell(), "helper", cpufreq=f"{board}/cpu", device="/dev/null", path="/mnt/sd")
     assert [policy[1] for policy in board_state.of("policy")] == ["ondemand"]
     with pytest.raises(DeviceFault, match="does not do this: state of /etc"):
         read_state(LocalShell(), "helper", cpufreq="/x", device="", path="/etc")
@@ -127,9 +125,7 @@ def test_no_text_is_ever_run(board, value):
 def test_orders_whose_end_is_missing_change_nothing(board):
     whole = helper_orders([put(board, "performance")])
     for length in range(len(whole) - 1):
-        ran = subprocess.run(
-            ["sudo", "-n", HELPER, "change"], input=whole[:length], capture_output=True, check=False
-        )
+        ran = subprocess.run(["sudo", "-n", HELPER, "change"], input=whole[:length], capture_output=True, check=False)
         assert ran.returncode == 3
     assert (board / "cpu/cpufreq/policy0/scaling_governor").read_text() == "ondemand\n"
 
@@ -162,9 +158,7 @@ def test_a_board_tells_that_it_has_the_program_and_of_which_version(board, monke
     sudo.write_text(sudo.read_text().replace(f'"$2" = {HELPER}', f'"$2" = {board}/opjoule-root'))
     (board / "bin/id").write_text("#!/bin/sh\ncase $1 in -u) echo 1000 ;; *) echo pi ;; esac\n")
     (board / "bin/id").chmod(0o755)
-    ran = subprocess.run(
-        ["sh", "-c", facts, "sh", "", "/none"], capture_output=True, text=True, check=True
-    ).stdout
+    ran = subprocess.run(["sh", "-c", facts, "sh", "", "/none"], capture_output=True, text=True, check=True).stdout
     assert f"rights\thelper\nhelper\t{helper_version()}\n" in ran
 
 

@@ -29,25 +29,19 @@ def test_ends_are_at_the_ends_and_what_lies_beyond_is_at_the_nearer_end(low, spa
 
 def test_equal_ratios_are_equally_far_apart_on_a_logarithmic_scale():
     scale = Scale(1.0, 100.0, logarithmic=True)
-    assert scale(10.0) == pytest.approx(50.0) and scale(2.0) - scale(1.0) == pytest.approx(
-        scale(20) - scale(10)
-    )
+    assert scale(10.0) == pytest.approx(50.0) and scale(2.0) - scale(1.0) == pytest.approx(scale(20) - scale(10))
 
 
 @given(st.floats(-1e4, 1e4), st.floats(0.01, 1e4), st.integers(2, 10))
 def test_ticks_are_round_inside_and_not_too_many(low, span, most):
     positions = ticks(low, low + span, most)
-    assert len(positions) <= most + 1 and all(
-        low - 1e-6 <= position <= low + span + 1e-6 for position in positions
-    )
+    assert len(positions) <= most + 1 and all(low - 1e-6 <= position <= low + span + 1e-6 for position in positions)
 
 
 @given(st.floats(1e-6, 1e3), st.floats(1.05, 1e6), st.integers(4, 8))
 def test_logarithmic_ticks_are_inside_and_not_too_many(low, ratio, most):
     positions = log_ticks(low, low * ratio, most)
-    assert len(positions) <= most + 1 and all(
-        low <= position <= low * ratio * (1 + 1e-6) for position in positions
-    )
+    assert len(positions) <= most + 1 and all(low <= position <= low * ratio * (1 + 1e-6) for position in positions)
 
 
 def test_a_narrow_logarithmic_axis_has_ticks_too():

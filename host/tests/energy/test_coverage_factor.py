@@ -89,9 +89,7 @@ def test_a_budget_states_the_k_of_the_sum_of_its_parts_and_its_parts_add_up_to_u
     assert math.hypot(*(part["value"] for part in stated.values())) == pytest.approx(energy.u)
     assert f"k = {combined.k:.3g}" in stated["gain"]["reason"]
     assert budget(RECTANGULAR, gain=0.1, offset=1.0).k == pytest.approx(2.0, abs=1e-3)
-    assert combined.scaled(0.5).k == combined.k and combined.with_part("loss", 50.0).k == pytest.approx(
-        2.0, abs=1e-3
-    )
+    assert combined.scaled(0.5).k == combined.k and combined.with_part("loss", 50.0).k == pytest.approx(2.0, abs=1e-3)
 
 
 def test_repeats_keep_the_k_of_what_they_share_and_their_spread_counts_as_normal():

@@ -43,9 +43,7 @@ def test_energy_adds_over_any_split_of_the_window(current_a, cuts):
     """The two parts of a window, cut anywhere, hold the energy of the whole."""
     trace = trace_of(current_a, start_ns=10**15)
     cells = Cells.of(trace)
-    start, middle, end = (
-        cells.start_ns + round(cut * (cells.end_ns - cells.start_ns)) for cut in sorted(cuts)
-    )
+    start, middle, end = (cells.start_ns + round(cut * (cells.end_ns - cells.start_ns)) for cut in sorted(cuts))
     if start < middle < end:
         parts = energy_j(cells, start, middle) + energy_j(cells, middle, end)
         assert parts == pytest.approx(energy_j(cells, start, end), rel=1e-12, abs=1e-15)
@@ -58,9 +56,7 @@ def test_energy_scales_with_current(current_a, factor, cuts):
     cells = Cells.of(plain)
     start, end = (cells.start_ns + round(cut * (cells.end_ns - cells.start_ns)) for cut in sorted(cuts))
     if start < end:
-        assert energy_j(scaled, start, end) == pytest.approx(
-            factor * energy_j(plain, start, end), rel=1e-12, abs=1e-15
-        )
+        assert energy_j(scaled, start, end) == pytest.approx(factor * energy_j(plain, start, end), rel=1e-12, abs=1e-15)
 
 
 @given(currents, st.tuples(fractions, fractions))
@@ -166,9 +162,7 @@ def test_a_gap_without_charge_is_bounded_by_what_flowed_around_it():
     """Square wave between 0.5 and 1.5 A: whatever flowed in the gap lies inside the stated bounds."""
     current_a = np.where(np.arange(400) // 5 % 2, 1.5, 0.5)
     for first in range(150, 165):
-        result = window_energy_j(
-            with_gap(current_a, first, 10, charge=False), Window(0, 399 * PERIOD_NS, 0.0), SENSOR
-        )
+        result = window_energy_j(with_gap(current_a, first, 10, charge=False), Window(0, 399 * PERIOD_NS, 0.0), SENSOR)
         lost_j = float(np.sum(current_a[first : first + 10])) * 5.0 * PERIOD_NS * 1e-9
         assert result.lost_bounds_j[0] == pytest.approx(10 * PERIOD_NS * 1e-9 * 5 * 0.5)
         assert result.lost_bounds_j[1] == pytest.approx(10 * PERIOD_NS * 1e-9 * 5 * 1.5)
@@ -261,9 +255,7 @@ def test_clipped_samples_of_a_lost_frame_count_too():
     gap = Gap.between(99 * PERIOD_NS, 110 * PERIOD_NS, 10, "frame lost", 1.0, clipped_samples=3)
     whole = clipped_trace([])
     after = 110 + np.arange(50)
-    trace = PowerTrace.of(
-        np.concatenate([whole.meter_ns, after * PERIOD_NS]), np.ones(150), np.full(150, 5.0), [gap]
-    )
+    trace = PowerTrace.of(np.concatenate([whole.meter_ns, after * PERIOD_NS]), np.ones(150), np.full(150, 5.0), [gap])
     result = window_energy_j(trace, Window(0, end_ns + 20 * PERIOD_NS, 0.0), SENSOR)
     assert result.clipped_samples == 3 and result.clipped_s == pytest.approx(gap.duration_ns * 1e-9)
     assert isinstance(result.energy, Unstated)

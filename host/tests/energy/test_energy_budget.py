@@ -174,9 +174,7 @@ def test_few_long_blocks_hold_the_mean_of_what_stays_correlated_for_a_tenth_of_t
             steps[0] /= math.sqrt(1 - rho**2)
             stretches.append(np.array(list(accumulate(steps.tolist(), lambda now, step: rho * now + step))))
         errors = long_block_errors(stretches)
-        held += [
-            abs(float(stretch.mean())) <= 2 * error for stretch, error in zip(stretches, errors, strict=True)
-        ]
+        held += [abs(float(stretch.mean())) <= 2 * error for stretch, error in zip(stretches, errors, strict=True)]
         wider.append(long_block_errors(stretches[:1])[0] / errors[0])
     assert 0.88 <= np.mean(held) <= 0.97
     assert np.mean(wider) > 1.05

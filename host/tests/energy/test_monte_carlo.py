@@ -63,9 +63,7 @@ def energies(read, calibration, rate=1.0):
     )
     whole = window_energy_j(cells, run, bounds)
     marginal = marginal_energy(whole, idle_power(cells, [before, after], bounds), bounds)
-    return Energies(
-        *(Side(e.energy.value, e.energy.standard_u, "J", e.budget.shared) for e in (whole, marginal))
-    )
+    return Energies(*(Side(e.energy.value, e.energy.standard_u, "J", e.budget.shared) for e in (whole, marginal)))
 
 
 def calibration_of(sensor, rng=None):

@@ -30,9 +30,7 @@ def phases():
     for repeat, run_s in enumerate(RUNS_S, 1):
         for name, length_s in (("idle-before", 3.0), ("run", run_s), ("settle", 6.0), ("idle-after", 3.0)):
             lead_in_s = 1.0 if "idle" in name else 0.0
-            made.append(
-                usual_phase(name, repeat, round(at * 1e9), round((at + length_s) * 1e9), 1000, lead_in_s)
-            )
+            made.append(usual_phase(name, repeat, round(at * 1e9), round((at + length_s) * 1e9), 1000, lead_in_s))
             at += length_s
     return made
 

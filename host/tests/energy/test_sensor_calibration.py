@@ -20,17 +20,13 @@ from opjoule.trace.supply_line import BusReadings
 
 BOUNDS = replace(ina219_breakout(), sensor_id="bench-1@0x40", heating_max_per_a2=0.0)
 SENSOR = TrueSensor(1.0123, -1.4e-3, 0.9972, 2e-3)
-MADE = calibrate(
-    points(SENSOR, TrueReference(bench_reference())), bench_reference(), BOUNDS, "bench-1 now"
-).calibration
+MADE = calibrate(points(SENSOR, TrueReference(bench_reference())), bench_reference(), BOUNDS, "bench-1 now").calibration
 PERIOD_NS = 1_000_000
 
 
 def true_trace(currents_a, voltage_v=5.0, ohm=0.0):
     current_a = np.repeat(np.asarray(currents_a, float), 500)
-    return PowerTrace.of(
-        np.arange(current_a.size, dtype=np.int64) * PERIOD_NS, current_a, voltage_v - ohm * current_a
-    )
+    return PowerTrace.of(np.arange(current_a.size, dtype=np.int64) * PERIOD_NS, current_a, voltage_v - ohm * current_a)
 
 
 def as_read(trace, sensor=SENSOR):
@@ -71,9 +67,7 @@ def test_a_corrected_trace_is_the_true_one_and_the_one_that_was_read_stays_as_it
     corrected = EXACT.apply(read)
     np.testing.assert_allclose(corrected.current_a, true.current_a, atol=1e-12)
     np.testing.assert_allclose(corrected.voltage_v, true.voltage_v, atol=1e-12)
-    assert (
-        corrected.gaps[0].charge_c == pytest.approx(gaps[0].charge_c) and corrected.gaps[1].charge_c is None
-    )
+    assert corrected.gaps[0].charge_c == pytest.approx(gaps[0].charge_c) and corrected.gaps[1].charge_c is None
     np.testing.assert_array_equal(read.current_a, before[0])
     np.testing.assert_array_equal(read.voltage_v, before[1])
     overwritten = EXACT.apply(read, overwrite=True)
@@ -152,9 +146,9 @@ def test_gain_and_offset_of_the_budget_are_the_calibrations_and_make_up_all_of_i
     assert np.hypot(corrected.budget.parts["gain"], corrected.budget.parts["offset"]) == pytest.approx(
         whole_u, rel=1e-6
     )
-    assert np.sqrt(
-        sum(contribution**2 for contribution in corrected.budget.shared.values())
-    ) == pytest.approx(whole_u, rel=1e-6)
+    assert np.sqrt(sum(contribution**2 for contribution in corrected.budget.shared.values())) == pytest.approx(
+        whole_u, rel=1e-6
+    )
 
 
 def test_drift_since_the_calibration_is_in_the_gain_and_no_other_run_shares_it():
@@ -163,9 +157,7 @@ def test_drift_since_the_calibration_is_in_the_gain_and_no_other_run_shares_it()
         window_energy_j(trace, window, replace(BOUNDS, calibration=replace(MADE, gain_drift_u=drift_u)))
         for drift_u in (0.0, 1e-3)
     )
-    assert drifting.budget.parts["gain"] == pytest.approx(
-        np.hypot(calm.budget.parts["gain"], 1e-3 * calm.energy.value)
-    )
+    assert drifting.budget.parts["gain"] == pytest.approx(np.hypot(calm.budget.parts["gain"], 1e-3 * calm.energy.value))
     assert drifting.budget.shared == calm.budget.shared
 
 
@@ -175,9 +167,7 @@ def test_a_calibration_without_voltage_leaves_the_voltages_bounds_in_the_budget(
         as_read(true_trace([0.3, 0.9]), replace(SENSOR, voltage_gain=1.0, voltage_offset_v=0.0)),
         Window(0, 900 * PERIOD_NS, 0.0),
     )
-    corrected = window_energy_j(
-        current_alone.apply(trace), window, replace(BOUNDS, calibration=current_alone)
-    )
+    corrected = window_energy_j(current_alone.apply(trace), window, replace(BOUNDS, calibration=current_alone))
     assert corrected.budget.parts["gain"] > corrected.energy.value * 0.005 / 3**0.5
     assert "bench-1@0x40: voltage" in corrected.budget.shared
 

@@ -58,9 +58,7 @@ def test_a_window_on_the_meters_clock_takes_its_seconds_from_the_host_and_its_do
     energy = window_energy_j(trace, window, SENSOR)
     assert window.duration_s == pytest.approx((18_000 - 5) * 532e-6, rel=1e-8)
     assert energy.timebase.clock == "host"
-    assert energy.timebase.relative_u == pytest.approx(
-        math.hypot(CRYSTAL_ERROR_MAX / math.sqrt(3), 3e-6), rel=0.01
-    )
+    assert energy.timebase.relative_u == pytest.approx(math.hypot(CRYSTAL_ERROR_MAX / math.sqrt(3), 3e-6), rel=0.01)
 
 
 def test_seconds_that_only_the_meter_told_are_as_good_as_its_oscillator():
@@ -75,8 +73,6 @@ def test_seconds_that_only_the_meter_told_are_as_good_as_its_oscillator():
 
 def test_a_power_has_no_timebase_in_it():
     trace = steady(0)
-    energy = window_energy_j(
-        trace, Window.of_meter(0, 9 * SECOND_NS, None), replace(SENSOR, clock_error_max=0.3)
-    )
+    energy = window_energy_j(trace, Window.of_meter(0, 9 * SECOND_NS, None), replace(SENSOR, clock_error_max=0.3))
     assert energy.energy.relative_u > 0.3
     assert energy.power.relative_u < 0.02

@@ -43,9 +43,7 @@ def test_the_interval_of_instants_at_uneven_distances_holds_the_energy(load, sta
         span_ns = cells.start_ns + 10**7, cells.end_ns - 10**7
         made = window_energy_j(cells, Window(*span_ns, 0.0), BOUNDS).energy
         running_j = np.concatenate([np.zeros(1), np.cumsum(power_w) * GRID_S])
-        true_j = np.diff(np.interp(np.array(span_ns) * 1e-9, np.arange(running_j.size) * GRID_S, running_j))[
-            0
-        ]
+        true_j = np.diff(np.interp(np.array(span_ns) * 1e-9, np.arange(running_j.size) * GRID_S, running_j))[0]
         held += abs(made.value - true_j) <= made.u
     assert held >= 54
 

@@ -32,9 +32,7 @@ def error_and_u_j(
 
 @pytest.mark.parametrize("inside_a", [0.1, 1.2])
 @pytest.mark.parametrize(("start", "end"), [(10.5, 20.5), (10.2, 14.7), (7.9, 31.1), (10.4, 12.6)])
-def test_a_phase_with_a_power_of_its_own_lacks_something_at_both_ends_and_the_interval_holds_it(
-    start, end, inside_a
-):
+def test_a_phase_with_a_power_of_its_own_lacks_something_at_both_ends_and_the_interval_holds_it(start, end, inside_a):
     """Shared out evenly, both cut samples err to the same side; their interval holds the sum and little more."""
     error_j, u_j = error_and_u_j(start, end, inside_a)
     assert error_j * (inside_a - 0.5) < 0

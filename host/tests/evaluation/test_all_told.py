@@ -69,9 +69,7 @@ def test_what_reads_leave_of_the_whole_belongs_to_the_kind_that_writes():
     total_j = told["read"].energy_j + told["update"].energy_j
     assert total_j == pytest.approx(repeat.attribution.whole.energy_j)
     reads_u_j = told["read"].standard_u_j
-    assert told["update"].standard_u_j == pytest.approx(
-        math.hypot(repeat.attribution.whole.standard_u_j, reads_u_j)
-    )
+    assert told["update"].standard_u_j == pytest.approx(math.hypot(repeat.attribution.whole.standard_u_j, reads_u_j))
 
 
 def test_one_kind_has_the_whole_without_any_attribution():
@@ -100,9 +98,7 @@ def test_an_interval_reaches_both_figures_that_contradict_each_other():
     found = {"read": Share(0.0, 1e-5)}
     share = all_told(repeat_of({"read": 1000, "update": 1000}, found))["read"]
     time_j, _ = by_time_j(1000)
-    assert (
-        abs(share.energy_j - time_j) < 2 * share.standard_u_j and abs(share.energy_j) < 2 * share.standard_u_j
-    )
+    assert abs(share.energy_j - time_j) < 2 * share.standard_u_j and abs(share.energy_j) < 2 * share.standard_u_j
 
 
 def test_without_windows_the_time_that_they_worked_bounds_the_reads():

@@ -31,9 +31,7 @@ def pause(record: RunRecord, name: str, pause_s: float) -> None:
     file = ExchangeFile(path)
     for number, one in enumerate(made):
         late_ns = round(pause_s * S) if number > len(made) // 2 else 0
-        file.append(
-            dataclasses.replace(one, sent_ns=one.sent_ns - late_ns, received_ns=one.received_ns - late_ns)
-        )
+        file.append(dataclasses.replace(one, sent_ns=one.sent_ns - late_ns, received_ns=one.received_ns - late_ns))
     file.close()
 
 

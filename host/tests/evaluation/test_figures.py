@@ -53,9 +53,7 @@ def test_one_repeat_without_the_figure_takes_it_from_the_whole():
 
 def test_a_lower_bound_in_one_repeat_leaves_a_lower_bound():
     bound = Figure.energy(Unstated(3.0, "J", "at least this"))
-    assert over_repeats([Figure.energy(Measured(5.0, 0.1, "J")), bound]) == Unstated(
-        4.0, "J", "at least this"
-    )
+    assert over_repeats([Figure.energy(Measured(5.0, 0.1, "J")), bound]) == Unstated(4.0, "J", "at least this")
 
 
 def test_each_repeat_is_listed_with_n_and_standard_deviation():

@@ -115,9 +115,7 @@ def damaged_files(record: Path) -> list[Path]:
 @pytest.mark.parametrize("which", ["killed", "finished"])
 @given(where=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7), file=st.integers(0, 1000))
 @settings(max_examples=25, deadline=None)
-def test_a_flipped_bit_anywhere_is_reported_or_changes_nothing(
-    request, tmp_path_factory, which, where, bit, file
-):
+def test_a_flipped_bit_anywhere_is_reported_or_changes_nothing(request, tmp_path_factory, which, where, bit, file):
     record, untouched = request.getfixturevalue(which)
     into = tmp_path_factory.mktemp("flipped") / "record"
     shutil.copytree(record, into)
@@ -127,9 +125,7 @@ def test_a_flipped_bit_anywhere_is_reported_or_changes_nothing(
         content[int(where * len(content))] ^= 1 << bit
         target.write_bytes(content)
     name = target.relative_to(into)
-    assert_reported_or_unchanged(
-        into, untouched, f"{which} {name} byte {int(where * len(content))} bit {bit}"
-    )
+    assert_reported_or_unchanged(into, untouched, f"{which} {name} byte {int(where * len(content))} bit {bit}")
     shutil.rmtree(into)
 
 
@@ -188,9 +184,7 @@ def test_a_log_that_is_not_the_loaders_takes_the_figures_per_operation_and_leave
     values = figures(answer)
     assert answer.record.status == "partial" and values["energy_j"] and values["marginal_energy_j"]
     assert values["operations"] is values["energy_per_operation_j"] is values["throughput_per_s"] is None
-    assert (
-        answer.result["by_operation"]["value"] is None and answer.result["latency_s"]["p50"]["value"] is None
-    )
+    assert answer.result["by_operation"]["value"] is None and answer.result["latency_s"]["p50"]["value"] is None
     assert any("run-1.oplog" in fault for fault in answer.record.faults)
     assert not (record.directory / "operations.parquet").exists()
 

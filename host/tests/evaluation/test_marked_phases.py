@@ -124,9 +124,7 @@ def test_a_marked_phase_that_was_mostly_lost_has_no_energy_and_the_run_has_one(t
     query = result["by_phase"]["query"]
     for key in ("energy_j", "marginal_energy_j", "energy_per_operation_j"):
         assert query[key]["value"] is None
-        assert (
-            "repeat 1: 25.0 % of window 4.490000 to 4.530000 s was lost (5 samples)" in query[key]["reason"]
-        )
+        assert "repeat 1: 25.0 % of window 4.490000 to 4.530000 s was lost (5 samples)" in query[key]["reason"]
     assert query["duration_s"]["value"] == pytest.approx(0.04)
 
 

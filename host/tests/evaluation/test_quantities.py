@@ -62,9 +62,7 @@ def a_repeat():
     """Ten seconds of 4 W between idle at 3 W, one clock; a thousand operations of 1 to 1,000 us."""
     numbers = range(30_000)
     power_w = [RUN_W if 10_000 <= number < 20_000 else IDLE_W for number in numbers]
-    trace = PowerTrace.of(
-        [number * 1_000_000 for number in numbers], [w / 5 for w in power_w], [5.0] * 30_000, []
-    )
+    trace = PowerTrace.of([number * 1_000_000 for number in numbers], [w / 5 for w in power_w], [5.0] * 30_000, [])
     phases = [
         usual_phase(name, 1, int(start_s * 1e9), int(end_s * 1e9))
         for name, start_s, end_s in (
@@ -163,9 +161,7 @@ def test_every_quantity_is_documented():
     page = quantities_page.markdown()
     documented = {quantity.key for table in quantities_page.TABLES.values() for quantity in table}
     assert documented == {quantity.key for quantity in YCSB}
-    assert all(
-        f"{quantity.key.rpartition('.')[2]}`" in page and quantity.meaning in page for quantity in YCSB
-    )
+    assert all(f"{quantity.key.rpartition('.')[2]}`" in page and quantity.meaning in page for quantity in YCSB)
 
 
 def test_every_quantity_says_what_it_is():
@@ -215,9 +211,7 @@ def test_percentiles_are_nearest_rank():
     one = a_repeat()
     expected = {"p50": 500e-6, "p95": 950e-6, "p99": 990e-6, "max": 1000e-6, "mean": 500.5e-6}
     assert {name: latency(one, name).value for name in expected} == pytest.approx(expected)
-    assert latency(replace(one, operations=OperationTable.empty()), "p50") == Missing(
-        "no operation was logged", "s"
-    )
+    assert latency(replace(one, operations=OperationTable.empty()), "p50") == Missing("no operation was logged", "s")
 
 
 def test_without_a_log_the_loaders_own_count_stands_in():
@@ -302,9 +296,7 @@ def test_a_run_during_which_opening_was_not_over_is_named_with_the_remedy():
 def test_work_that_began_before_the_run_and_goes_on_in_it_counts_and_is_a_notice_if_the_run_only_reads():
     """For example a compaction of the load, started by opening the database."""
     rows = [("compaction", 0, 3 * S), ("sync", 1 * S, 2 * S), ("sync", S // 2, S), ("flush", 11 * S, 12 * S)]
-    columns = dict(
-        zip(("event", "board_ns", "end_board_ns"), map(list, zip(*rows, strict=True)), strict=True)
-    )
+    columns = dict(zip(("event", "board_ns", "end_board_ns"), map(list, zip(*rows, strict=True)), strict=True))
     events = pa.table(columns)
     inside = background(events, S, 11 * S)
     assert {name: (int(of.start_ns[0]), int(of.end_ns[0])) for name, of in inside.items()} == {

@@ -35,9 +35,7 @@ SLACK = 3.0 * np.sqrt(ALPHA / TRIALS)
 
 def said(values, own=0.01):
     """The line on repeats with these values, without its first words; empty without one."""
-    lines = repeat_warnings(
-        Repeated("energy above idle per operation", values, [own * value for value in values])
-    )
+    lines = repeat_warnings(Repeated("energy above idle per operation", values, [own * value for value in values]))
     assert all(line.startswith(f"{UNSTEADY}: ") for line in lines)
     return "; ".join(line.removeprefix(f"{UNSTEADY}: ") for line in lines)
 
@@ -54,9 +52,7 @@ def test_repeats_that_scatter_by_a_sixth_are_named_with_their_distances_from_the
 
 def test_a_trend_is_named_with_its_size():
     line = said([50.0, 52.1, 53.9, 56.2, 58.0], own=0.002)
-    assert line.startswith(
-        "the energy above idle per operation rose by 15 % from the first repeat to the last (p"
-    )
+    assert line.startswith("the energy above idle per operation rose by 15 % from the first repeat to the last (p")
     assert "fell by 15 %" in said([58.0, 56.2, 53.9, 52.1, 50.0], own=0.002)
     assert not said([50.0, 52.1, 53.9, 56.2, 58.0], own=0.05), "their own uncertainties explain it"
     assert not said([50.0, 50.2, 50.4, 50.6, 50.8]), "a trend that does not matter"
@@ -64,19 +60,14 @@ def test_a_trend_is_named_with_its_size():
 
 def test_an_outlier_is_named_by_its_number_and_distance():
     line = said([50.0, 50.6, 49.7, 66.0, 50.2])
-    assert line.startswith(
-        "the energy above idle per operation of repeat 4 is 32 % above the mean of the others (p"
-    )
+    assert line.startswith("the energy above idle per operation of repeat 4 is 32 % above the mean of the others (p")
     assert "30 % below" in said([50.0, 50.6, 49.7, 35.0, 50.2])
     assert not said([50.0, 50.1, 49.9, 51.0, 50.0]), "an outlier that does not matter"
 
 
 def test_two_levels_are_named_with_their_repeats():
     line = said([50.0, 61.0, 50.4, 60.7, 49.8, 61.2, 50.1, 60.9])
-    assert (
-        "two levels: in repeats 2, 4, 6, 8 it is 20 % of the mean higher than in repeats 1, 3, 5, 7 (p"
-        in line
-    )
+    assert "two levels: in repeats 2, 4, 6, 8 it is 20 % of the mean higher than in repeats 1, 3, 5, 7 (p" in line
     assert not said([50.0, 50.9, 50.1, 51.0, 50.0, 51.1, 50.1, 50.9]), "levels whose distance does not matter"
 
 
@@ -92,8 +83,7 @@ def test_repeats_that_differ_only_by_chance_are_seldom_named(repeats, scatter):
     named = [said(values) for values in drawn.tolist()]
     by_spread = np.mean(["own uncertainties" in line for line in named])
     by_course = {
-        word: np.mean([word in line for line in named])
-        for word in ("first repeat", "of repeat", "two levels")
+        word: np.mean([word in line for line in named]) for word in ("first repeat", "of repeat", "two levels")
     }
     assert all(share <= ALPHA + SLACK for share in by_course.values()), by_course
     most = chi_square_probability((repeats - 1) * (0.1 / scatter) ** 2, repeats - 1)
@@ -113,9 +103,7 @@ def test_lumps_that_come_by_chance_are_seldom_named_unequal(lumps):
     for _ in range(TRIALS):
         sizes = [rng.exponential(1e6, rng.poisson(lumps)) for _ in range(3)]
         every = np.concatenate(sizes)
-        named += [
-            bytes_warnings([float(of.sum()) for of in sizes], float((every**2).sum() / max(every.sum(), 1.0)))
-        ]
+        named += [bytes_warnings([float(of.sum()) for of in sizes], float((every**2).sum() / max(every.sum(), 1.0)))]
     assert np.mean([bool(lines) for lines in named]) <= ALPHA + SLACK
 
 
@@ -173,9 +161,7 @@ def test_the_result_the_list_and_a_comparison_have_the_notices_and_the_measureme
     for repeat in (1, 2):
         wrote(tmp_path / f"raw/repeat-{repeat}.system.csv", 100_000 if repeat == 1 else 2_000_000)
     start_ns = record.run.phases[0].start_board_ns
-    samples = [
-        f"{start_ns + second * SECOND},2,{1.9 * second:.2f},{1.2 * second:.2f}\n" for second in range(9)
-    ]
+    samples = [f"{start_ns + second * SECOND},2,{1.9 * second:.2f},{1.2 * second:.2f}\n" for second in range(9)]
     (tmp_path / "raw" / COMPUTER).write_text(",".join(COLUMNS) + "\n" + "".join(samples))
     collect(record, Evidence.of(record, ended_early=False))
     disk, busy, unsteady = json.loads((tmp_path / "result.json").read_text())["warnings"]

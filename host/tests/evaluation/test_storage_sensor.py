@@ -68,9 +68,7 @@ def known(recorded, calibrations):
     true = TrueSensor(gain=1 / (1 + READS_TOO_MUCH))
     made = calibrate(points(true, TrueReference(bench_reference())), bench_reference(), bounds, "")
     sensor = CalibratedSensor(bounds.sensor_id, "INA219", bounds.current_max_a, 0.1)
-    file = new_file(
-        made, sensor, bench_reference(), simulated=True, date_utc=datetime.now(UTC), temperature_c=22.0
-    )
+    file = new_file(made, sensor, bench_reference(), simulated=True, date_utc=datetime.now(UTC), temperature_c=22.0)
     write_calibration(calibrations, file)
     return KnownSensors.of(meter, name, IDENTITY, Calibrations(calibrations, 22.0))
 
@@ -122,9 +120,7 @@ def test_what_the_medium_does_after_the_last_operation_is_in_its_sensors_figure(
 def test_each_sensor_is_corrected_by_its_own_calibration_alone(result):
     """Both read 1 % too much; only the medium's has been calibrated."""
     _, entries, of_sensor = result
-    assert of_sensor["run_energy_j"].value == pytest.approx(
-        VOLTS * (0.3 * 3.0 + 0.1 * 0.1 + 0.2 * 0.1), rel=3e-3
-    )
+    assert of_sensor["run_energy_j"].value == pytest.approx(VOLTS * (0.3 * 3.0 + 0.1 * 0.1 + 0.2 * 0.1), rel=3e-3)
     board_j = VOLTS * (1.1 * 3.0 + 0.6 * 0.1 + 0.7 * 0.1)
     assert entries["run_energy_j"].value == pytest.approx((1 + READS_TOO_MUCH) * board_j, rel=3e-3)
 

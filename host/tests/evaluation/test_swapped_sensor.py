@@ -12,9 +12,7 @@ from raw_record import finished_record
 ADVICE = "it flows backwards: exchange the wires at VIN+ and VIN"
 
 
-def test_a_measurement_with_a_swapped_sensor_withholds_its_energies_with_the_advice(
-    tmp_path, monkeypatch, capsys
-):
+def test_a_measurement_with_a_swapped_sensor_withholds_its_energies_with_the_advice(tmp_path, monkeypatch, capsys):
     written = TraceJournal.append_samples
 
     def turned(self, meter_ns, current_a, *columns, **more):

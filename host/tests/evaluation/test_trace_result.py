@@ -86,9 +86,7 @@ def recorded_from(device, out, *, as_json=False):
     return run_record(options)
 
 
-def test_a_recording_with_samples_beyond_the_range_ends_with_status_6_and_advice_on_the_range(
-    tmp_path, capsys
-):
+def test_a_recording_with_samples_beyond_the_range_ends_with_status_6_and_advice_on_the_range(tmp_path, capsys):
     with SoftwareMeter(frames=100) as device:
         assert recorded_from(device, tmp_path / "sound") == 0
     with SoftwareMeter(frames=100) as device:
@@ -99,9 +97,7 @@ def test_a_recording_with_samples_beyond_the_range_ends_with_status_6_and_advice
         device.source.bus = 8000  # 32 V, the end of an INA219's range
         assert recorded_from(device, tmp_path / "voltage") == FAULTY_EXIT
     said = capsys.readouterr().out
-    assert (
-        "use a lower supply" in said and "shunt" not in said.split("energies over them", 1)[1].split("\n")[0]
-    )
+    assert "use a lower supply" in said and "shunt" not in said.split("energies over them", 1)[1].split("\n")[0]
 
 
 def test_a_recording_as_json_lists_the_faults_of_its_record(tmp_path, capsys):
@@ -136,9 +132,7 @@ def test_an_imported_trace_states_no_interval_that_it_cannot_have(tmp_path, caps
 
 def test_an_imported_trace_at_the_end_of_the_range_is_a_lower_bound(tmp_path):
     file = tmp_path / "trace.csv"
-    file.write_text(
-        "time (s),current (A),voltage (V)\n" + "".join(f"{n / 1000},{4},5\n" for n in range(2000))
-    )
+    file.write_text("time (s),current (A),voltage (V)\n" + "".join(f"{n / 1000},{4},5\n" for n in range(2000)))
     options = ImportOptions(file=file, out=tmp_path / "bench", columns=[], sensor="ina219")
     run_import(options)
     assert "at least 20.00 W in the mean (uncertainty not stated)" in sentence(options)

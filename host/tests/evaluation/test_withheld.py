@@ -31,9 +31,7 @@ COUNTED = {
 
 
 def entries():
-    numbers = {
-        quantity.key: Measured(1.0, 0.1, quantity.unit) for quantity in YCSB if "." not in quantity.key
-    }
+    numbers = {quantity.key: Measured(1.0, 0.1, quantity.unit) for quantity in YCSB if "." not in quantity.key}
     groups = {quantity.top: {} for quantity in YCSB if "." in quantity.key}
     by_repeat = {key: {} for key in ("energy_j", "latency_s.p99", "power_w", "duration_s")}
     return numbers | groups | {"by_repeat": by_repeat}

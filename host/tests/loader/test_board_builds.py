@@ -60,9 +60,7 @@ def load_and_update(loader, engine, path, workload, read):
 def expected(tmp_path_factory, workload):
     """The records as this computer's own loader makes them in SQLite."""
     path = tmp_path_factory.mktemp("expected") / "database"
-    records = load_and_update(
-        [str(ROOT / "build/loader/loader")], "sqlite", path, workload, READERS["sqlite"]
-    )
+    records = load_and_update([str(ROOT / "build/loader/loader")], "sqlite", path, workload, READERS["sqlite"])
     assert set(records) == {ycsb_key(number) for number in range(RECORDS)}
     return records
 
@@ -78,9 +76,7 @@ def test_a_board_s_loader_is_one_static_program_with_every_engine(board):
 
 
 @pytest.mark.parametrize("engine", READERS)
-def test_a_board_s_loader_writes_the_same_records_as_this_computer_s(
-    tmp_path, workload, expected, board, engine
-):
+def test_a_board_s_loader_writes_the_same_records_as_this_computer_s(tmp_path, workload, expected, board, engine):
     if engine == "lmdb" and board == "armhf":
         # LMDB's files of 32-bit and 64-bit programs differ: only the loader itself can read them back.
         run_loader(command(board), "load", engine, tmp_path / "database", workload)
@@ -100,9 +96,7 @@ COMPILER_HEADERS = re.compile(
 def test_no_header_of_this_computer_is_compiled_into_a_board_s_programs(board):
     """Another version than the board's would be compiled without an error, and linked with the board's archives."""
     build = (ROOT / "build/board" / board / "build").resolve()
-    listed = subprocess.run(
-        ["ninja", "-C", build, "-t", "deps"], capture_output=True, text=True, check=True
-    ).stdout
+    listed = subprocess.run(["ninja", "-C", build, "-t", "deps"], capture_output=True, text=True, check=True).stdout
     objects = [group.splitlines() for group in listed.split("\n\n") if ".o: " in group.partition("\n")[0]]
     headers = {Path(os.path.normpath(build / line.strip())) for _, *lines in objects for line in lines}
     assert any("sysroot/usr/include/rocksdb" in str(header) for header in headers)

@@ -82,7 +82,5 @@ def test_berkeley_db_files_of_other_modes_are_read_too(tmp_path, workload, mode)
 
 def test_a_write_ahead_log_of_sqlite_is_moved_into_the_file(tmp_path, workload):
     path = tmp_path / "database"
-    run_loader(
-        LOADER, "load", "sqlite", path, workload, "-p", "sqlite.journal_mode=wal", "-p", "sqlite.batch=100"
-    )
+    run_loader(LOADER, "load", "sqlite", path, workload, "-p", "sqlite.journal_mode=wal", "-p", "sqlite.batch=100")
     assert len(read_sqlite(path)) == RECORDS

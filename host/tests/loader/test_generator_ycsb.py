@@ -94,9 +94,7 @@ def test_over_ssh_the_operations_arrive_and_no_java_runs_on_the_board(rig):  # n
 
 def children_of(pid):
     """Command lines of the processes that descend from `pid`, by number."""
-    rows = subprocess.run(
-        ["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True
-    ).stdout
+    rows = subprocess.run(["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True).stdout
     table = [line.split(None, 2) for line in rows.splitlines()]
     children, wanted = {}, {str(pid)}
     for _ in range(4):
@@ -164,9 +162,7 @@ def test_without_java_it_says_what_to_install(tmp_path):
 def test_without_maven_set_up_says_what_to_install(tmp_path, monkeypatch):
     (tmp_path / "java").symlink_to("/bin/true")
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(
-        bootstrap.SetupError, match=r"mvn is missing.*install maven, or leave --generator out"
-    ):
+    with pytest.raises(bootstrap.SetupError, match=r"mvn is missing.*install maven, or leave --generator out"):
         bootstrap.fetch_ycsb(tmp_path / "log")
 
 
@@ -175,9 +171,7 @@ def test_without_maven_set_up_says_what_to_install(tmp_path, monkeypatch):
 def test_a_stream_that_ends_early_is_a_fault_not_a_short_run(tmp_path):
     java = tmp_path / "bin/java"
     java.parent.mkdir()
-    java.write_text(
-        '#!/bin/sh\nfor n in 1 2 3; do echo "INSERT usertable user$n [ field0=a ]"; done\necho gone >&2\n'
-    )
+    java.write_text('#!/bin/sh\nfor n in 1 2 3; do echo "INSERT usertable user$n [ field0=a ]"; done\necho gone >&2\n')
     java.chmod(0o755)
     path = f"{java.parent}:{os.environ['PATH']}"
     ended = measure(tmp_path / "out", "--operations", "100", "--value-size", "1", path=path)

@@ -48,9 +48,7 @@ ENGINES = [name for name in READERS if name != "berkeleydb"]
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_what_a_killed_loader_had_reported_is_there_and_a_resumed_load_adds_the_rest(
-    tmp_path, workload, engine
-):
+def test_what_a_killed_loader_had_reported_is_there_and_a_resumed_load_adds_the_rest(tmp_path, workload, engine):
     path = tmp_path / "database"
     reported = kill_in_mid_load(engine, path, workload)
     left = keys_found(engine, path)
@@ -77,9 +75,7 @@ def test_berkeley_db_without_a_log_is_refused_and_a_resumed_load_starts_over(tmp
     path = tmp_path / "database"
     kill_in_mid_load("berkeleydb", path, workload)
     line = [LOADER, "run", "--db", "berkeleydb", "--path", path, "--workload", workload]
-    refused = subprocess.run(
-        [str(part) for part in line], capture_output=True, text=True, timeout=600, check=False
-    )
+    refused = subprocess.run([str(part) for part in line], capture_output=True, text=True, timeout=600, check=False)
     assert refused.returncode == 4
     assert "died before it closed" in refused.stderr
     assert len(refused.stderr.splitlines()) == 1

@@ -38,9 +38,7 @@ def as_on_3_14() -> None:
     code = ctypes.create_string_buffer(b"".join(instructions))
     program = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(instructions), ctypes.addressof(code)))
     c_library = ctypes.CDLL(None, use_errno=True)
-    if c_library.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) or c_library.prctl(
-        _PR_SET_SECCOMP, _FILTER_MODE, program
-    ):
+    if c_library.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) or c_library.prctl(_PR_SET_SECCOMP, _FILTER_MODE, program):
         raise OSError(ctypes.get_errno(), "seccomp")
 
 
@@ -54,15 +52,11 @@ def run(*arguments: str) -> list[dict]:
 
 def test_the_filter_takes_later_system_calls_away(tmp_path):
     probe = "import os; os.memfd_create('x')"
-    ran = subprocess.run(
-        ["python3", "-c", probe], capture_output=True, text=True, check=False, preexec_fn=as_on_3_14
-    )
+    ran = subprocess.run(["python3", "-c", probe], capture_output=True, text=True, check=False, preexec_fn=as_on_3_14)
     assert "Function not implemented" in ran.stderr
 
 
-@pytest.mark.parametrize(
-    "engine", [database.name for database in known_databases() if database.kind == "loader"]
-)
+@pytest.mark.parametrize("engine", [database.name for database in known_databases() if database.kind == "loader"])
 def test_every_engine_loads_and_runs(engine, tmp_path):
     workload = tmp_path / "workload"
     workload.write_text("recordcount=50\noperationcount=100\nreadproportion=0.5\nupdateproportion=0.5\n")

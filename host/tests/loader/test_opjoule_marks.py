@@ -97,9 +97,7 @@ def test_a_job_s_phases_and_operations_arrive_in_order_and_whole(tmp_path, servi
 
 
 def test_without_a_probe_a_job_does_the_same(tmp_path):
-    ran = subprocess.run(
-        [sys.executable, "-c", JOB], env=environment(), capture_output=True, text=True, check=True
-    )
+    ran = subprocess.run([sys.executable, "-c", JOB], env=environment(), capture_output=True, text=True, check=True)
     assert (ran.stdout, ran.stderr) == ("job done\n", "")
 
 
@@ -134,14 +132,10 @@ def test_a_phase_that_has_passed_is_marked_with_its_own_times(serving, tmp_path)
 
 
 @pytest.mark.parametrize("name", ["query ü", "two words", "", "a/b", "x" * 64, "line\nend"])
-@pytest.mark.parametrize(
-    "mark", ["with phase({!r}): pass", "phase_between({!r}, 1, 2)", "with operation({!r}): pass"]
-)
+@pytest.mark.parametrize("mark", ["with phase({!r}): pass", "phase_between({!r}, 1, 2)", "with operation({!r}): pass"])
 def test_a_name_that_the_probe_refuses_ends_the_job_at_once_also_without_a_probe(mark, name):
     """Not after the whole measurement: a trial of the job on the desk shows it."""
     job = f"from opjoule_marks import operation, phase, phase_between\n{mark.format(name)}"
-    ended = subprocess.run(
-        [sys.executable, "-c", job], env=environment(), capture_output=True, text=True, check=False
-    )
+    ended = subprocess.run([sys.executable, "-c", job], env=environment(), capture_output=True, text=True, check=False)
     assert ended.returncode == 1
     assert "ValueError: " in ended.stderr and "1 to 63" in ended.stderr.splitlines()[-1]

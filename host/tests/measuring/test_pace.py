@@ -47,9 +47,7 @@ def test_repeats_that_go_on_are_warmed_up_once_and_have_one_idle_phase_between_t
 
 
 def test_a_plan_without_idle_has_no_phase_of_it():
-    names = [
-        name for name, _ in phases_of("--idle", "0", "--repeats", "1", "--no-harness", "--workload", "c")
-    ]
+    names = [name for name, _ in phases_of("--idle", "0", "--repeats", "1", "--no-harness", "--workload", "c")]
     assert names == ["load", "warm-up", "settle", "run", "settle"]
 
 

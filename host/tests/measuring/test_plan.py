@@ -204,9 +204,7 @@ def test_an_option_wins_over_the_file(tmp_path, option, value, found):
     lines += ["fieldlength=5", "fieldlengthdistribution=uniform", "requestdistribution=uniform"]
     study = plan_of(*workload_file(tmp_path, *lines), option, value).study
     assert found(study) == value
-    assert study.effective["fieldlengthdistribution"] == (
-        "constant" if option == "--value-size" else "uniform"
-    )
+    assert study.effective["fieldlengthdistribution"] == ("constant" if option == "--value-size" else "uniform")
 
 
 def test_a_rate_as_fast_as_it_goes_wins_over_the_target_of_a_file(tmp_path):
@@ -215,9 +213,7 @@ def test_a_rate_as_fast_as_it_goes_wins_over_the_target_of_a_file(tmp_path):
 
 
 def test_both_limits_of_a_file_hold_for_a_run_and_neither_for_its_load(tmp_path):
-    argv = workload_file(
-        tmp_path, "recordcount=50", "insertcount=20", "operationcount=90", "maxexecutiontime=60"
-    )
+    argv = workload_file(tmp_path, "recordcount=50", "insertcount=20", "operationcount=90", "maxexecutiontime=60")
     study = plan_of(*argv, "--reset", "load").study
     assert (
         study.words()["run"] == "90 operations, or as many as fit into 60 s, at 50 % of the rate that the "
@@ -269,9 +265,7 @@ def test_the_warm_up_and_the_harness_request_the_keys_of_the_run(tmp_path):
 def test_files_that_properties_name_are_copied_to_the_board(tmp_path):
     (tmp_path / "hist.txt").write_text("BlockSize\t10\n0\t1\n")
     (tmp_path / "book.txt").write_text("Call me Ishmael.")
-    argv = workload_file(
-        tmp_path, "fieldlengthdistribution=histogram", "valuetext=book.txt", "insertproportion=1"
-    )
+    argv = workload_file(tmp_path, "fieldlengthdistribution=histogram", "valuetext=book.txt", "insertproportion=1")
     study = plan_of(*argv, "--reset", "copy").study
     line = run_command(replace(study, reset="load"), tmp_path)
     assert "fieldlengthhistogram=/files/hist.txt" in line and "valuetext=/files/book.txt" in line

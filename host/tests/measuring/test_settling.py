@@ -33,9 +33,7 @@ def test_pending_writes_come_back_to_their_level_before_the_run_and_no_further(m
     unsettled, waited_s = clock.wait(8 << 20, synced=False)
     assert unsettled is None
     assert waited_s == pytest.approx(3.5 + 5.0, abs=0.5)
-    assert (
-        max(b - a for a, b in itertools.pairwise(clock.queried_s)) >= 0.5
-    )  # seldom: each question costs the board
+    assert max(b - a for a, b in itertools.pairwise(clock.queried_s)) >= 0.5  # seldom: each question costs the board
 
 
 def test_writes_that_do_not_end_are_reported_and_spoil_idle(monkeypatch):
@@ -58,9 +56,7 @@ def test_a_medium_that_gets_on_with_its_writes_is_waited_for_beyond_the_limit(mo
 
 
 def test_a_medium_that_stops_in_the_middle_is_reported(monkeypatch):
-    stops = SettlingClock(
-        monkeypatch, lambda at_s: 3.0, lambda now_s: max(5 * 10**8, 10**9 - 14_000_000 * now_s)
-    )
+    stops = SettlingClock(monkeypatch, lambda at_s: 3.0, lambda now_s: max(5 * 10**8, 10**9 - 14_000_000 * now_s))
     unsettled, waited_s = stops.wait(synced=False, limit_s=10.0)
     assert unsettled is not None and unsettled.pollutes_idle and "500 MB still wait" in unsettled.line
     assert waited_s == pytest.approx(5 * 10**8 / 14e6 + 10.0, abs=2.0)
@@ -94,9 +90,7 @@ def test_without_idle_power_only_the_writes_are_waited_for(monkeypatch):
 
 
 def test_a_medium_of_14_mb_a_second_with_5_gb_before_it_is_waited_for_with_the_time_that_remains(monkeypatch):
-    clock = SettlingClock(
-        monkeypatch, lambda at_s: 3.0, lambda now_s: max(0, 5 * 10**9 - 14_000_000 * int(now_s))
-    )
+    clock = SettlingClock(monkeypatch, lambda at_s: 3.0, lambda now_s: max(0, 5 * 10**9 - 14_000_000 * int(now_s)))
     unsettled, waited_s = clock.wait(synced=False)
     assert unsettled is None
     assert waited_s == pytest.approx(5 * 10**9 / 14e6 + 5.0, abs=1.5)

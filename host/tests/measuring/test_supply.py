@@ -97,9 +97,7 @@ def rig_file(folder: Path, meter: str, connection: str = "local", more: str = ""
 
 
 def test_the_plan_says_shunt_drop_and_a_meter_that_hangs_on_its_own_board(tmp_path, capsys):
-    path = rig_file(
-        tmp_path, "serial:/dev/ttyACM0,shunt=0.1", more="[supply]\nvoltage_v = 5.2\ncable_ohm = 0.05"
-    )
+    path = rig_file(tmp_path, "serial:/dev/ttyACM0,shunt=0.1", more="[supply]\nvoltage_v = 5.2\ncable_ohm = 0.05")
     argv = ["--db", "leveldb", "--device", "rpi5", "--rig", str(path), "--dry-run"]
     assert main(argv) == 0
     said = capsys.readouterr().out
@@ -138,9 +136,7 @@ def test_doctor_says_shunt_and_drop(tmp_path):
 
 def test_the_opened_meter_states_its_shunt_for_the_record():
     with SoftwareMeter() as device:
-        meter = open_meter(
-            f"serial:{device.path},shunt=0.02,shunt_tolerance=0.5%", Wishes(stated_in="--meter")
-        )
+        meter = open_meter(f"serial:{device.path},shunt=0.02,shunt_tolerance=0.5%", Wishes(stated_in="--meter"))
         meter.open()
         shunt = meter.error_bounds().shunt
         meter.close()
@@ -212,9 +208,7 @@ def test_a_dip_under_the_boards_limit_is_a_fault_that_names_value_moment_and_rem
     least = record.document["least_voltage"]
     assert (least["value"], least["unit"], least["limit_v"]) == (4.6, "V", 4.63) and 0.02 < least["u"] < 0.05
     assert least["at_s"] == pytest.approx(1e-3) and not record.withheld
-    assert any(
-        "least voltage 4.600 ± 0.027" in line and "limit 4.63 V" in line for line in head_lines(record.run)
-    )
+    assert any("least voltage 4.600 ± 0.027" in line and "limit 4.63 V" in line for line in head_lines(record.run))
 
 
 def test_a_supply_that_holds_is_reported_without_a_fault(tmp_path):
@@ -238,10 +232,7 @@ def test_a_simulated_rigs_supply_holds_its_board_up(board):
         greatest_w = load_model(board, "sd").greatest_w
         rig, drawn = drawn_for(profile, greatest_w, seed), Imperfections.draw(seed)
         _, volts = rig.supply.at_power(7.0 if board == "rpi4" else 4.3)
-        assert (
-            volts * (1 + rig.bus_gain_error) - float(rig.ripple.split(",")[0]) * 1e-3
-            > profile.least_voltage_v
-        )
+        assert volts * (1 + rig.bus_gain_error) - float(rig.ripple.split(",")[0]) * 1e-3 > profile.least_voltage_v
         assert rig.supply_ohm <= drawn.supply_ohm and drawn.supply_open_v <= rig.supply_open_v <= 5.25
         stiffer += rig != drawn
         assert replace(rig, supply_ohm=drawn.supply_ohm, supply_open_v=drawn.supply_open_v) == drawn

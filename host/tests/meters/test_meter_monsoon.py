@@ -51,9 +51,7 @@ def events_of(made, taker, chunk=35, late_ns=300_000):
 
 def trace_of(events):
     samples = [event for event in events if isinstance(event, Samples)]
-    columns = (
-        np.concatenate([getattr(s, n) for s in samples]) for n in ("meter_ns", "current_a", "voltage_v")
-    )
+    columns = (np.concatenate([getattr(s, n) for s in samples]) for n in ("meter_ns", "current_a", "voltage_v"))
     return PowerTrace.of(*columns, [event.gap for event in events if isinstance(event, GapEvent)])
 
 
@@ -62,9 +60,7 @@ def trace_of(events):
 def test_energy_is_the_truth_in_both_ranges(model, unit, channel):
     supply = Supply((0.0, 1.0, 2.0, 3.1), (0.02, 0.9, 0.005, 1.4), (5.0, 5.1, 4.9, 5.0))
     events = events_of(stream(supply, 5, hardware=unit), assembler(model, unit, channel))
-    energy = window_energy_j(
-        trace_of(events), Window(500_000_000, 4_500_000_000, 0), model.error_bounds(channel)
-    )
+    energy = window_energy_j(trace_of(events), Window(500_000_000, 4_500_000_000, 0), model.error_bounds(channel))
     truth = supply.energy_j(0.5, 4.5)
     assert energy.energy.value == pytest.approx(truth, rel=1e-3)
     assert abs(energy.energy.value - truth) < energy.energy.u
@@ -116,9 +112,7 @@ def test_with_5_percent_lost_the_truth_is_inside_the_stated_interval(kind):
             tuple(5.1 + rng.normal(0, 0.01, 401)),
         )
         made = stream(supply, 3, seed=seed, burst=3, noise_a=2e-3, **{kind: 0.05})
-        energy = window_energy_j(
-            trace_of(events_of(made, assembler())), Window(250_000_000, 2_750_000_000, 0), ideal
-        )
+        energy = window_energy_j(trace_of(events_of(made, assembler())), Window(250_000_000, 2_750_000_000, 0), ideal)
         inside += abs(energy.energy.value - supply.energy_j(0.25, 2.75)) <= energy.energy.u
     assert inside >= 95
 

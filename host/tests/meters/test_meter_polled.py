@@ -127,9 +127,7 @@ def test_rapl_refused_by_the_kernel_says_what_to_do(tmp_path, monkeypatch):
         raise PermissionError(13, "Permission denied", str(self))
 
     whole = Path.read_text
-    monkeypatch.setattr(
-        Path, "read_text", lambda self, *a, **k: (refuse if self.name == "energy_uj" else whole)(self)
-    )
+    monkeypatch.setattr(Path, "read_text", lambda self, *a, **k: (refuse if self.name == "energy_uj" else whole)(self))
     with pytest.raises(MeterFault, match="sudo chmod"):
         open_meter(f"rapl:{tmp_path}").open()
 
@@ -343,9 +341,7 @@ def test_late_polls_of_a_momentary_value_are_a_gap_without_charge():
     ("chip", "update_interval", "window_ms"),
     [("ina219", None, 0), ("ina226", "35", 35), ("ina238", None, 50.496)],
 )
-def test_a_chip_s_own_mean_lies_on_average_one_window_before_the_poll(
-    tmp_path, chip, update_interval, window_ms
-):
+def test_a_chip_s_own_mean_lies_on_average_one_window_before_the_poll(tmp_path, chip, update_interval, window_ms):
     """It was completed up to one window before the poll, and its centre is half a window earlier."""
     root = hwmon_tree(tmp_path, chips=(chip,))
     if update_interval:

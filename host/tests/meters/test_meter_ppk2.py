@@ -28,8 +28,7 @@ def run(data, *, chunk=1000, taker=None, keep=None, stall=None):
 def samples(events):
     parts = [event for event in events if isinstance(event, Samples)]
     return tuple(
-        np.concatenate([getattr(part, name) for part in parts])
-        for name in ("meter_ns", "current_a", "voltage_v")
+        np.concatenate([getattr(part, name) for part in parts]) for name in ("meter_ns", "current_a", "voltage_v")
     )
 
 
@@ -74,9 +73,7 @@ def test_lost_samples_are_a_gap_and_the_rest_keeps_its_time():
     assert (gap.start_meter_ns, gap.end_meter_ns) == (40_000_000, 40_500_000)
     assert taker.losses().lost_samples == 50
     meter_ns, current_a, _ = samples(events)
-    assert current_a == pytest.approx(
-        np.interp(meter_ns, np.arange(ramp.size) * SAMPLE_NS + 5000, ramp), abs=1e-3
-    )
+    assert current_a == pytest.approx(np.interp(meter_ns, np.arange(ramp.size) * SAMPLE_NS + 5000, ramp), abs=1e-3)
 
 
 def test_a_loss_of_whole_turns_of_the_counter_is_found_by_arrival():

@@ -90,9 +90,7 @@ def test_a_step_lies_at_the_same_moment_on_both_traces_whatever_the_second_clock
         assert np.all(np.diff(meter_ns) > 0)
         place[number] = meter_ns[np.concatenate([part.current_a for part in parts]) < 0.5].max()
     assert both.number == 1 and abs(place[1] - place[0]) < 1.01 * PERIOD_NS
-    assert len([event for event in events if isinstance(event, Exchange)]) == 68, (
-        "those of the board's meter alone"
-    )
+    assert len([event for event in events if isinstance(event, Exchange)]) == 68, "those of the board's meter alone"
 
 
 def test_gaps_faults_and_losses_of_the_second_meter_bear_its_name_and_the_first_ones_clock():
@@ -144,9 +142,7 @@ def test_the_uncertainty_of_its_stamps_is_among_its_bounds():
     identity = both.open()
     assert both.further_error_bounds()[1].stamp_u_ns == pytest.approx(30e6 / SQRT3)
     assert both.further_error_bounds()[1].sensor_id == "other-7" and "storage meter: OTHER" in identity.notes
-    both._storage.error_bounds = lambda: replace(
-        Scripted.error_bounds(both._storage), stamp_u_ns=40e6 / SQRT3
-    )
+    both._storage.error_bounds = lambda: replace(Scripted.error_bounds(both._storage), stamp_u_ns=40e6 / SQRT3)
     assert both.further_error_bounds()[1].stamp_u_ns == pytest.approx(50e6 / SQRT3)
 
 

@@ -305,9 +305,7 @@ def test_arrival_fits_its_pace_to_the_hosts_clock():
     clock = fit_exchanges([event for event in events if isinstance(event, Exchange)], "host", "meter")
     for meter_s in (3, 15, 28):
         host_ns = HOST_NS + round(meter_s * 1e9 * 1.003)
-        assert abs(float(clock.to_target(host_ns)) - meter_s * 1e9) < max(
-            2 * clock.u_ns(host_ns), DELIVERY_NS / 2
-        )
+        assert abs(float(clock.to_target(host_ns)) - meter_s * 1e9) < max(2 * clock.u_ns(host_ns), DELIVERY_NS / 2)
 
 
 def test_the_stand_in_is_below_the_real_library():

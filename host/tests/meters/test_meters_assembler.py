@@ -60,9 +60,7 @@ def test_a_lost_frame_is_a_gap_with_its_exact_charge():
     (gap,) = gaps(events)
     lost_codes = source.codes[32:48]
     assert gap.lost_samples == 16
-    assert gap.charge_c == pytest.approx(
-        np.mean(lost_codes) * AMPERE_PER_CODE * 16 * PERIOD_NS * 1e-9, rel=1e-12
-    )
+    assert gap.charge_c == pytest.approx(np.mean(lost_codes) * AMPERE_PER_CODE * 16 * PERIOD_NS * 1e-9, rel=1e-12)
     assert gap.duration_ns == 16 * PERIOD_NS
     assert part.losses({}).lost_samples == part.losses({}).recovered_samples == 16
 
@@ -73,9 +71,7 @@ def test_frames_lost_at_the_start_are_a_gap_before_the_first_sample():
     _, events = run([source.frame(), source.frame()])
     (gap,) = gaps(events)
     assert gap.lost_samples == 16
-    assert gap.charge_c == pytest.approx(
-        sum(source.codes[:16]) * AMPERE_PER_CODE * PERIOD_NS * 1e-9, rel=1e-9
-    )
+    assert gap.charge_c == pytest.approx(sum(source.codes[:16]) * AMPERE_PER_CODE * PERIOD_NS * 1e-9, rel=1e-9)
     assert isinstance(events[0], GapEvent)
 
 
@@ -88,9 +84,7 @@ def test_frames_lost_at_the_end_are_found_by_the_final_status():
     part, events = run([first, status, status])
     (gap,) = gaps(events)
     assert gap.lost_samples == 16
-    assert gap.charge_c == pytest.approx(
-        sum(source.codes[16:]) * AMPERE_PER_CODE * PERIOD_NS * 1e-9, rel=1e-9
-    )
+    assert gap.charge_c == pytest.approx(sum(source.codes[16:]) * AMPERE_PER_CODE * PERIOD_NS * 1e-9, rel=1e-9)
     assert part.losses({}).lost_samples == 16
 
 
@@ -109,9 +103,7 @@ def test_a_missed_conversion_inside_a_frame_is_a_gap_without_charge():
     frame = PairsSource().frame()
     items = frame.items.copy()
     items["delta_ticks"][5] = 3 * PERIOD_TICKS
-    spoiled = m.Pairs(
-        0, 0, frame.first_index, frame.first_end_ticks, frame.shunt_sum, frame.bus_sum, 0, items
-    )
+    spoiled = m.Pairs(0, 0, frame.first_index, frame.first_end_ticks, frame.shunt_sum, frame.bus_sum, 0, items)
     _, events = run([spoiled])
     (gap,) = gaps(events)
     assert (gap.lost_samples, gap.charge_c) == (2, None)
@@ -191,9 +183,7 @@ def test_wide_codes_and_their_64_bit_sums():
     _, events = run(messages)
     (gap,) = gaps(events)
     assert gap.lost_samples == count - 1
-    assert gap.charge_c == pytest.approx(
-        -400_000 * AMPERE_PER_CODE * (count - 1) * PERIOD_NS * 1e-9, rel=1e-9
-    )
+    assert gap.charge_c == pytest.approx(-400_000 * AMPERE_PER_CODE * (count - 1) * PERIOD_NS * 1e-9, rel=1e-9)
 
 
 def test_sums_that_disagree_with_the_samples_are_a_fault():
@@ -405,9 +395,7 @@ def test_what_arrived_and_what_was_recovered_add_up_to_all_the_charge(kept, firs
     assert arrived_c + recovered_c == pytest.approx(whole_c, rel=1e-9, abs=1e-12)
     times = np.concatenate([part_.meter_ns for part_ in got])
     assert np.all(np.diff(times) > 0)
-    assert (
-        sum(len(part_.meter_ns) for part_ in got) + sum(g.lost_samples for g in gaps(events)) == source.index
-    )
+    assert sum(len(part_.meter_ns) for part_ in got) + sum(g.lost_samples for g in gaps(events)) == source.index
 
 
 # Not random: 16 bits of CRC let one damaged frame in 65,536 through, by design.
@@ -485,9 +473,7 @@ def test_many_lost_edges_are_believed_when_the_next_message_or_the_meters_count_
 
 def test_a_last_edge_that_never_came_is_known_from_the_status():
     at = [1000, 2000]
-    part, _ = run(
-        [edge(0, at), m.Status(m.Acquisition.SAMPLING, 2, 3000, 0, 2, 900, (0,) * 13, no_sensors())]
-    )
+    part, _ = run([edge(0, at), m.Status(m.Acquisition.SAMPLING, 2, 3000, 0, 2, 900, (0,) * 13, no_sensors())])
     assert part.losses({}).lost_edges == 1
     part.take(edge(1, at), 0)
     assert part.losses({}).lost_edges == 0
@@ -533,8 +519,6 @@ def test_a_difference_of_wrapping_counters_is_exact_within_half_a_wrap(start, st
 
 def test_an_edge_of_no_level_is_refused_and_counted():
     assembler = Assembler(500, {}, 0)
-    message = m.Edge(
-        index=0, ticks=10, level=182, previous_count=0, previous_ticks=(0, 0, 0), previous_level=(0, 0, 0)
-    )
+    message = m.Edge(index=0, ticks=10, level=182, previous_count=0, previous_ticks=(0, 0, 0), previous_level=(0, 0, 0))
     assert assembler.take(message, 0) == []
     assert assembler.losses({}).faults["edge_refused"] == 1

@@ -58,9 +58,7 @@ def read_until(meter, enough):
 
 def read_samples(meter, count):
     """Events up to `count` samples."""
-    return read_until(
-        meter, lambda events: sum(len(e.meter_ns) for e in events if isinstance(e, Samples)) >= count
-    )
+    return read_until(meter, lambda events: sum(len(e.meter_ns) for e in events if isinstance(e, Samples)) >= count)
 
 
 def read_on(meter):
@@ -103,9 +101,7 @@ def test_samples_come_in_order_with_nothing_lost(opened):
 
 def test_settings_reach_the_meter_within_its_limits(opened):
     with SoftwareMeter() as device:
-        meter = opened(
-            device.path, settings=SensorSettings(mode=m.Mode.SHUNTS, samples_per_frame=99, bus_every=8)
-        )
+        meter = opened(device.path, settings=SensorSettings(mode=m.Mode.SHUNTS, samples_per_frame=99, bus_every=8))
         meter.open()
         meter.configure()
     sent = next(command for command in device.commands if isinstance(command, m.Configure))

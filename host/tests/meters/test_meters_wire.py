@@ -24,8 +24,7 @@ CLASSES = {kind.__name__.removesuffix("Message").lower(): kind for kind in m.BY_
 def golden_message(frame):
     kind = CLASSES[frame["message"].replace("_", "")]
     fields = {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in frame.get("fields", {}).items()
+        name: tuple(value) if isinstance(value, list) else value for name, value in frame.get("fields", {}).items()
     }
     if hasattr(kind, "ITEM"):
         fields["items"] = np.array([tuple(item) for item in frame["items"]], dtype=kind.ITEM)
@@ -176,6 +175,4 @@ def test_the_documented_sizes_are_those_of_the_messages():
         item = getattr(kind, "ITEM", None)
         room = m.MAX_FRAME_BYTES - wire.HEADER_BYTES - wire.CRC_BYTES - kind.FIELDS.size
         last = f"{item.itemsize} | {room // item.itemsize}" if item is not None else " | "
-        assert re.search(
-            rf"\| 0x{number:02x} \| \w+ \| {kind.FIELDS.size} \| ?{re.escape(last)} ?\|", page
-        ), kind
+        assert re.search(rf"\| 0x{number:02x} \| \w+ \| {kind.FIELDS.size} \| ?{re.escape(last)} ?\|", page), kind

@@ -161,9 +161,7 @@ def test_doctor_brings_each_as_a_line_to_mend(tmp_path, monkeypatch):
     assert "brltty" in checks[0].detail and "ModemManager" in checks[1].detail
 
 
-KEYS = (
-    r"(SUBSYSTEM|SUBSYSTEMS|ACTION|DRIVER|KERNEL|ATTRS?\{\w+\}|ENV\{\w+\}|TAG|MODE|GROUP|SYMLINK|GOTO|LABEL)"
-)
+KEYS = r"(SUBSYSTEM|SUBSYSTEMS|ACTION|DRIVER|KERNEL|ATTRS?\{\w+\}|ENV\{\w+\}|TAG|MODE|GROUP|SYMLINK|GOTO|LABEL)"
 MATCHES = {"SUBSYSTEM", "SUBSYSTEMS", "ACTION", "DRIVER", "KERNEL", "ATTRS"}
 ASSIGNED = {"MODE", "GROUP", "GOTO", "LABEL"}
 

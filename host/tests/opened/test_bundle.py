@@ -51,9 +51,7 @@ def test_a_bundle_of_one_record_is_reported_in_the_singular(records, tmp_path, c
 
 
 @pytest.mark.slow
-def test_a_bundle_is_opened_elsewhere_with_the_same_figures_and_nothing_of_this_computer(
-    records, tmp_path, capsys
-):
+def test_a_bundle_is_opened_elsewhere_with_the_same_figures_and_nothing_of_this_computer(records, tmp_path, capsys):
     out = tmp_path / "study.zip"
     assert main(["runs", "bundle", str(records), "--out", str(out), "--license", "CC-BY-4.0"]) == 0
     shutil.move(out, moved := tmp_path / "elsewhere.zip")
@@ -69,8 +67,7 @@ def test_a_bundle_is_opened_elsewhere_with_the_same_figures_and_nothing_of_this_
     assert {path.name: path.read_bytes() for path in (tmp_path / "again").iterdir()} == packed
     for db in ("leveldb", "sqlite"):
         there, original = (
-            json.loads((folder / db / "result.json").read_text())
-            for folder in (opened / "records/mine", records)
+            json.loads((folder / db / "result.json").read_text()) for folder in (opened / "records/mine", records)
         )
         assert there == original
     crate = json.loads((opened / "ro-crate-metadata.json").read_text())

@@ -48,9 +48,7 @@ class PerfettoFile:
             elif event.type == TrackEvent.TYPE_INSTANT:
                 self.moments[name].append((packet.timestamp, event.name))
             else:
-                assert event.type == TrackEvent.TYPE_COUNTER and self.tracks[event.track_uuid].HasField(
-                    "counter"
-                )
+                assert event.type == TrackEvent.TYPE_COUNTER and self.tracks[event.track_uuid].HasField("counter")
                 self.values[name].append((packet.timestamp, event.double_counter_value))
         assert not open_slices
 
@@ -64,8 +62,7 @@ def test_perfetto_reads_phases_operations_and_power_where_they_were(run, tmp_pat
     trace = exported(run, tmp_path)
     assert "SIMULATED" in trace.tracks[1].name and trace.tracks[1].process.process_name == run.title
     wanted = [
-        (round(phase.start_s * 1e9), round(phase.end_s * 1e9), f"{phase.name} {phase.repeat}")
-        for phase in run.phases
+        (round(phase.start_s * 1e9), round(phase.end_s * 1e9), f"{phase.name} {phase.repeat}") for phase in run.phases
     ]
     assert trace.slices["phases"] == wanted
     operations = trace.slices["operations, thread 0"]
@@ -94,9 +91,7 @@ def test_lost_samples_are_a_slice_and_overlapping_work_has_tracks_of_its_own(tmp
     make_record(tmp_path / "record")
     run = opjoule.open_run(tmp_path / "record")
     trace = exported(run, tmp_path)
-    assert [title for *_, title in trace.slices["lost samples"]] == [
-        f"{lost} samples lost" for _, lost in GAPS_S
-    ]
+    assert [title for *_, title in trace.slices["lost samples"]] == [f"{lost} samples lost" for _, lost in GAPS_S]
     assert len(trace.slices["compaction"]) == 4 and len(trace.slices["flush"]) == 5
     assert sum(track.name == "operations, thread 0" for track in trace.tracks.values()) > 1, (
         "they overlap in this record"
@@ -115,11 +110,7 @@ def test_a_trace_on_its_own_is_exported_with_what_it_has(tmp_path):
 def test_prometheus_reads_every_number_of_the_result(run):
     families = {family.name: family for family in text_string_to_metric_families(openmetrics(run))}
     [info] = families["opjoule_run"].samples
-    assert (
-        info.labels["simulated"] == "true"
-        and info.labels["db"] == "leveldb"
-        and "SIMULATED" in info.labels["title"]
-    )
+    assert info.labels["simulated"] == "true" and info.labels["db"] == "leveldb" and "SIMULATED" in info.labels["title"]
     for path, name in {
         "marginal_energy_per_operation_j": "opjoule_marginal_energy_per_operation{}_joules",
         "throughput_per_s": "opjoule_throughput{}_per_second",

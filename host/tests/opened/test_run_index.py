@@ -75,9 +75,7 @@ def test_a_record_that_goes_on_is_looked_at_each_time(folder):
     assert [caution.kind for caution in rows(folder)["e"].cautions] == ["unfinished"]
 
 
-@pytest.mark.parametrize(
-    "content", [b"", b"{", b"\xff", b'{"version":1,"entries":{"a":{"mark":[],"run":{}}}}']
-)
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff", b'{"version":1,"entries":{"a":{"mark":[],"run":{}}}}'])
 def test_a_damaged_index_is_made_anew(folder, content):
     first = rows(folder)
     (folder / INDEX).write_bytes(content)

@@ -63,9 +63,9 @@ def following(blocks):
     return made
 
 
-BLOCKS = st.lists(
-    st.tuples(st.integers(0, 3), st.integers(0, 2**60), st.lists(RECORD, max_size=30)), max_size=6
-).map(following)
+BLOCKS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2**60), st.lists(RECORD, max_size=30)), max_size=6).map(
+    following
+)
 
 
 @given(BLOCKS)
@@ -73,9 +73,7 @@ BLOCKS = st.lists(
 def test_bulk_decoding_agrees_with_reading_record_by_record(tmp_path_factory, blocks):
     path = log_file(tmp_path_factory.mktemp("log"), *log(blocks))
     table = read_operation_log(path).operations
-    rows = list(
-        zip(table.board_ns, table.duration_ns, table.kind, table.thread, table.bytes, table.ok, strict=True)
-    )
+    rows = list(zip(table.board_ns, table.duration_ns, table.kind, table.thread, table.bytes, table.ok, strict=True))
     assert sorted(rows) == sorted(row for entry in blocks for row in record_by_record(*entry))
     assert np.all(np.diff(table.board_ns) >= 0)
 
@@ -129,9 +127,7 @@ def test_any_flipped_bit_of_the_files_header_is_found(tmp_path):
             read_operation_log(log_file(tmp_path, flipped(HEADER, bit), *SOUND))
 
 
-@pytest.mark.parametrize(
-    "order", [[0, 2, 3], [1, 2, 3], [0, 2, 1, 3], [0, 1, 1, 2, 3], [1, 0, 2, 3]], ids=str
-)
+@pytest.mark.parametrize("order", [[0, 2, 3], [1, 2, 3], [0, 2, 1, 3], [0, 1, 1, 2, 3], [1, 0, 2, 3]], ids=str)
 def test_missing_doubled_and_swapped_blocks_are_reported(tmp_path, order):
     header, *blocks = log([(0, 150 * number, FIVE) for number in range(4)])
     with pytest.raises(OperationLogFault, match="in the place of"):

@@ -90,16 +90,12 @@ def test_bars_and_points_stand_where_the_records_say(layout):
     left, right = made.axes
     assert "MB/s" in left.get_ylabel() and "ms" in right.get_ylabel()
     wanted = [
-        result(database, medium)["bandwidth_bytes_per_s"]["value"] / 1e6
-        for medium in MEDIA
-        for database in DATABASES
+        result(database, medium)["bandwidth_bytes_per_s"]["value"] / 1e6 for medium in MEDIA for database in DATABASES
     ]
     assert [bar.get_height() for bar in left.patches] == pytest.approx(wanted)
     points = [line.get_ydata()[0] for line in right.lines if line.get_marker() == "D"]
     latency = [
-        result(database, medium)["latency_s"]["mean"]["value"] * 1e3
-        for medium in MEDIA
-        for database in DATABASES
+        result(database, medium)["latency_s"]["mean"]["value"] * 1e3 for medium in MEDIA for database in DATABASES
     ]
     assert points == pytest.approx(latency)
     for axes, values in ((left, wanted), (right, latency)):
@@ -195,9 +191,7 @@ def test_the_plane_has_each_cell_at_its_energy_and_time(layout):
     assert [line.get_xdata()[0] for line in points] == pytest.approx(
         [1e3 / of["throughput_per_s"]["value"] for of in results]
     )
-    assert [line.get_ydata()[0] for line in points] == pytest.approx(
-        [1e3 * of[ABOVE_IDLE]["value"] for of in results]
-    )
+    assert [line.get_ydata()[0] for line in points] == pytest.approx([1e3 * of[ABOVE_IDLE]["value"] for of in results])
     assert axes.get_xscale() == axes.get_yscale() == "log"
 
 
@@ -513,7 +507,5 @@ def test_every_panel_of_ratios_has_the_same_rows(folder):
     above, below = drawn(partial(forest, compare(runs, question))).axes
     rows = [[text.get_text() for text in axes.get_yticklabels()] for axes in (above, below)]
     assert rows[0] == rows[1] == ["LevelDB / RocksDB", "LevelDB / SQLite", "RocksDB / SQLite"]
-    marks = [
-        [line.get_xdata()[0] for line in axes.lines if line.get_marker() == "o"] for axes in (above, below)
-    ]
+    marks = [[line.get_xdata()[0] for line in axes.lines if line.get_marker() == "o"] for axes in (above, below)]
     assert all(ratio < 1.0 for ratio in marks[0]) and all(ratio > 1.0 for ratio in marks[1])

@@ -68,9 +68,7 @@ def test_cold_stands_beside_repeated_with_the_ratio_of_both_in_seconds_and_joule
     assert [text.get_text() for text in above.texts] == ["n/s", f"{TIMES}2.00"]
     assert [text.get_text() for text in below.texts] == ["n/s", f"{TIMES}4.00"]
     ends = [line.get_segments()[0][:, 1] for line in below.collections]
-    assert sorted(float(end[1] - end[0]) for end in ends) == pytest.approx([0.3, 1.2, 1.4]), (
-        "k = 2, both ways"
-    )
+    assert sorted(float(end[1] - end[0]) for end in ends) == pytest.approx([0.3, 1.2, 1.4]), "k = 2, both ways"
     names = [text.get_text() for text in figure.legends[0].get_texts()]
     assert names == ["one", "two", "left: cold", "right: repeated", "above idle"]
     assert figure.legends[0].get_title().get_text() == SIMULATED
@@ -87,9 +85,7 @@ def test_bulk_measures_have_a_panel_each_with_their_joules_and_values():
     ]
     rate, size, energy = figure.axes
     assert heights(rate) == [1e5, 5e4] and heights(size) == [3e6] and heights(energy) == [1.0, 2.0]
-    words = [
-        [text.get_text().replace("\N{NO-BREAK SPACE}", " ") for text in axes.texts] for axes in figure.axes
-    ]
+    words = [[text.get_text().replace("\N{NO-BREAK SPACE}", " ") for text in axes.texts] for axes in figure.axes]
     assert words == [["100,000", "50,000"], [NONE, "3.00 MB"], ["1.00 ± 0.10 J", "2.00 ± 0.20 J"]]
     assert all(axes.get_ylim()[0] == 0 and axes.get_yscale() == "linear" for axes in figure.axes)
 

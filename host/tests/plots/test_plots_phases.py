@@ -36,9 +36,7 @@ ROWS = (
         energy_per_operation_j=0.02,
         marginal_energy_per_operation_j=0.01,
     ),
-    row(
-        "two", "LOAD", mean_s=5.0, calls=100, energy_per_operation_j=0.3, marginal_energy_per_operation_j=-0.1
-    ),
+    row("two", "LOAD", mean_s=5.0, calls=100, energy_per_operation_j=0.3, marginal_energy_per_operation_j=-0.1),
     row("one", "READ", duration_s=0.25, energy_j=1.5),
     row("two", "READ"),
     row("one", "COUNT", mean_s=1e-5, calls=1),
@@ -65,9 +63,7 @@ def test_each_place_has_its_figure_with_bars_by_phase_and_system():
     assert sorted(heights.values()) == [1e-5, 0.25, 0.5, 5.0]
     assert [height for _, height in sorted(heights.items())] == [0.5, 5.0, 0.25, 1e-5]
     assert sorted(bar.get_height() for bar in below.patches) == pytest.approx([1.5, 2.0, 30.0])
-    assert [line.get_ydata()[0] for line in below.lines] == pytest.approx([1.0]), (
-        "no point where it is not above 0"
-    )
+    assert [line.get_ydata()[0] for line in below.lines] == pytest.approx([1.0]), "no point where it is not above 0"
     assert [text.get_text() for text in below.get_xticklabels()] == list(PHASES)
     said = [[text.get_text() for text in axes.texts] for axes in (above, below)]
     assert said[0].count("n/s") == said[1].count("n/s") == 1

@@ -38,9 +38,7 @@ def test_software_is_named_once_and_is_no_phase(record: RunRecord) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "line", ['{"phase": "INGEST"', '{"phase": "INGEST"}', "[]"], ids=["cut", "short", "list"]
-)
+@pytest.mark.parametrize("line", ['{"phase": "INGEST"', '{"phase": "INGEST"}', "[]"], ids=["cut", "short", "list"])
 def test_another_file_is_refused_by_name(record: RunRecord, line: str) -> None:
     with record.path("raw/run-1.results.jsonl").open("a") as file:
         file.write(line)

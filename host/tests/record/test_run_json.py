@@ -47,9 +47,7 @@ def test_what_is_not_named_is_kept(tmp_path):
     assert again.document["found"] == {"cores": 4, "weather": "fine"} and again.run.found.cores == 4
 
 
-@pytest.mark.parametrize(
-    "entry", [{"misspelt": 1}, {"found": {"cores": "four"}}, {"phases": [{"name": "run"}]}]
-)
+@pytest.mark.parametrize("entry", [{"misspelt": 1}, {"found": {"cores": "four"}}, {"phases": [{"name": "run"}]}])
 def test_nothing_wrong_is_written(tmp_path, entry):
     record = RunRecord.create(tmp_path / "run", {}, simulated=True)
     before = (record.directory / "run.json").read_bytes()

@@ -70,9 +70,7 @@ def test_identified_parts_have_a_colour_each(record):
 
 def test_a_part_has_one_colour_in_all_repeats_though_one_lacks_another_part(tmp_path):
     first = {name: PARTS[name] for name in ("read", "sync", "tail")}  # no flush
-    drawn = activity_stack(
-        recorded(tmp_path, {1: first, 2: PARTS}), result(flush=KNOWN, sync=KNOWN, tail=KNOWN)
-    )
+    drawn = activity_stack(recorded(tmp_path, {1: first, 2: PARTS}), result(flush=KNOWN, sync=KNOWN, tail=KNOWN))
     legends = [re.findall(r"swatch (kind-\d)[^>]*>(?:</span>)? ?([a-z]+)", text_of(of)) for of in drawn]
     assert legends[0] == legends[1] and {name for _, name in legends[0]} == set(PARTS)
 
@@ -103,9 +101,7 @@ def test_where_only_a_kind_is_not_identified_no_row_gives_a_sum_of_nothing():
     known = ("foreground", "flush", "compaction", "checkpoint", "sync", "write_back", "tail", "unseparated")
     numbers = result(**dict.fromkeys(known, KNOWN))
     numbers["by_operation"]["update"] = {"count": 5, "energy_per_operation_j": REFUSED}
-    answer = SimpleNamespace(
-        result=numbers, quantities=WORDING.quantities, quantity=lambda key: quantity(numbers, key)
-    )
+    answer = SimpleNamespace(result=numbers, quantities=WORDING.quantities, quantity=lambda key: quantity(numbers, key))
     rows = part_rows(answer)  # type: ignore[arg-type]  # as much of an answer as is read
     assert all(name for name, _ in rows)
     assert rows[-1][0] == "not identifiable" and rows[-1][1].startswith("update")

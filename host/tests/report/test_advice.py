@@ -83,17 +83,13 @@ def too_short_in_operations(advice, monkeypatch):
     each_s = 0.3 / 20_000
     operations = int(advice[1]) if advice else 20_000
     run = worded_run(each_s * operations, operations)
-    return " ".join(
-        short_run_warnings(run.phases, 532_000, lambda *far: WORDING.longer(run, *far, operations))
-    )
+    return " ".join(short_run_warnings(run.phases, 532_000, lambda *far: WORDING.longer(run, *far, operations)))
 
 
 def settled(advice, monkeypatch, power_w, before_s, rest=None):
     """What is said after waiting for `before_s`, and for the option's usual value where it is advised."""
     limit_s = max(option_value(advice[1]), 10 * before_s) if advice else before_s
-    unsettled, _ = SettlingClock(monkeypatch, power_w).wait(
-        limit_s=limit_s, rest=rest or Rest(3.0, 0.01, 0.003)
-    )
+    unsettled, _ = SettlingClock(monkeypatch, power_w).wait(limit_s=limit_s, rest=rest or Rest(3.0, 0.01, 0.003))
     return unsettled.line if unsettled else ""
 
 
@@ -210,9 +206,7 @@ def kinds_that_go_together(advice, monkeypatch):
 def test_no_reason_of_the_attribution_advises_blocks():
     """It does not know whether the run had some: what is advised stands in remedies()."""
     attribution, columns, _ = fitted()
-    wide = replace(
-        attribution, standard_u_j=attribution.energy_j * 0.2, scatter_u_j=attribution.energy_j * 0.02
-    )
+    wide = replace(attribution, standard_u_j=attribution.energy_j * 0.2, scatter_u_j=attribution.energy_j * 0.02)
     assert not any("--" in why for why in reasons(wide, columns).values())
 
 
@@ -322,9 +316,7 @@ def a_mistyped_point(advice, monkeypatch):
     def mistyped(taken):
         taken[3] = replace(taken[3], reference_a=taken[3].reference_a + 0.01)
         if advice:
-            right = points(
-                TrueSensor(1.01, -1e-3, 0.998, 0.0), TrueReference(bench_reference()), currents_a=CURRENTS_A
-            )
+            right = points(TrueSensor(1.01, -1e-3, 0.998, 0.0), TrueReference(bench_reference()), currents_a=CURRENTS_A)
             taken[int(advice[1]) - 1] = right[int(advice[1]) - 1]
         return taken
 

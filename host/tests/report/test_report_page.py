@@ -55,10 +55,7 @@ def place(browser: Browser, time_s: float) -> tuple[float, float]:
 
 def drawn_power(browser: Browser) -> list[list[float | None]]:
     """Times, lowest, highest and mean of the cells that the power panel draws."""
-    return [
-        list(column)
-        for column in browser.run("timeChart.panels[0].plot.data.map((column) => Array.from(column))")
-    ]
+    return [list(column) for column in browser.run("timeChart.panels[0].plot.data.map((column) => Array.from(column))")]
 
 
 def test_page_opens_from_disk_without_an_error_or_a_request(browser: Browser) -> None:
@@ -81,9 +78,7 @@ def test_nothing_is_cut_faint_small_or_over_something_else(browser: Browser, wid
 
 
 @pytest.mark.parametrize("width", [390, 800, 1000, 1280])
-def test_no_number_of_the_headline_stands_alone_in_the_last_of_several_rows(
-    browser: Browser, width: int
-) -> None:
+def test_no_number_of_the_headline_stands_alone_in_the_last_of_several_rows(browser: Browser, width: int) -> None:
     browser.resize(width)
     rows = browser.run("""[2, 3, 4, 5, 6, 7].map((count) => {
         const place = document.querySelector('.answers'), one = place.firstElementChild;
@@ -233,18 +228,14 @@ def test_a_battery_and_a_rate_give_hours_and_watt_hours_a_million_operations(bro
         battery.dispatchEvent(new Event("input"));
     })()""")
     power_w = idle_w + 200 * operation_j
-    said = re.findall(
-        r"([0-9.]+) to ([0-9.]+)\s(Wh|h)", browser.run("battery.querySelector('output').textContent")
-    )
+    said = re.findall(r"([0-9.]+) to ([0-9.]+)\s(Wh|h)", browser.run("battery.querySelector('output').textContent"))
     assert [unit for *_, unit in said] == ["Wh", "h"]
     for (low, high, _), value in zip(said, (power_w / 200 * 1e6 / 3600, 37.5 / power_w), strict=True):
         assert float(low) == float(high) == pytest.approx(value, rel=1e-3)
     browser.run(
         "(() => { Object.assign(battery.dataset, { idleUW: 0.1 }); battery.dispatchEvent(new Event('input')); })()"
     )
-    wider = re.findall(
-        r"([0-9.]+) to ([0-9.]+)\sh", browser.run("battery.querySelector('output').textContent")
-    )
+    wider = re.findall(r"([0-9.]+) to ([0-9.]+)\sh", browser.run("battery.querySelector('output').textContent"))
     [(low, high)] = wider
     assert float(low) == pytest.approx(37.5 / (power_w + 0.1), rel=5e-3)
     assert float(high) == pytest.approx(37.5 / (power_w - 0.1), rel=5e-3)
@@ -254,9 +245,7 @@ def test_the_selection_is_saved_as_csv_with_its_joules(browser: Browser) -> None
     browser.run("timeChart.select(12, 14)")
     browser.run("""URL.createObjectURL = (blob) => { window.saved = blob; return "#"; };
         HTMLAnchorElement.prototype.click = function () { window.savedAs = this.download; }""")
-    browser.run(
-        "[...document.querySelectorAll('.tools button')].find((each) => each.textContent === 'CSV').click()"
-    )
+    browser.run("[...document.querySelectorAll('.tools button')].find((each) => each.textContent === 'CSV').click()")
     assert browser.run("savedAs") == "power-12.000000-14.000000-SIMULATED.csv"
     rows = list(csv.DictReader(browser.run("saved.text()").splitlines()))
     assert float(rows[0]["start_s"]) <= 12.0 < float(rows[0]["end_s"])

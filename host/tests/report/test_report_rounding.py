@@ -31,9 +31,7 @@ NBSP = "\N{NO-BREAK SPACE}"
         (0.000123, None, "s", "123.0 µs"),
     ],
 )
-def test_value_ends_where_its_uncertainty_ends(
-    value: float, u: float | None, unit: str, expected: str
-) -> None:
+def test_value_ends_where_its_uncertainty_ends(value: float, u: float | None, unit: str, expected: str) -> None:
     assert str(rounded(value, u, unit)).replace(NBSP, " ") == expected
 
 

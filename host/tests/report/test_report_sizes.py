@@ -89,9 +89,7 @@ def opened(browser: Browser, page: Path, width: int) -> Browser:
     browser.complaints.clear()
     browser.resize(width)
     browser.open(page)
-    browser.run(
-        "document.querySelector('.readout').scrollIntoView(); new Promise(requestAnimationFrame).then(() => 0)"
-    )
+    browser.run("document.querySelector('.readout').scrollIntoView(); new Promise(requestAnimationFrame).then(() => 0)")
     return browser
 
 
@@ -105,9 +103,7 @@ def read_out(browser: Browser) -> dict[str, str]:
 
 def lines(browser: Browser) -> list[Any]:
     """Where each panel's line of the read-out stands [pixels]; None where it is hidden."""
-    return list(
-        browser.run("timeChart.panels.map(({ plot }) => (plot.cursor.left < 0 ? null : plot.cursor.left))")
-    )
+    return list(browser.run("timeChart.panels.map(({ plot }) => (plot.cursor.left < 0 ? null : plot.cursor.left))"))
 
 
 def place(browser: Browser, time_s: float, panel: int = 0) -> tuple[float, float]:
@@ -140,9 +136,7 @@ def test_cut_text_would_be_found(phone: Browser) -> None:
     assert len(phone.run(CUT_TEXT)) == 1
     phone.run("timeChart.panels[0].plot.axes[1]._values = ['1234.567890']")
     assert phone.run(CUT_TICKS) == ["1234.567890"]
-    phone.run(
-        "times = timeChart.panels[1].plot.axes[0]; times._values = times._splits.map(() => '9'.repeat(20))"
-    )
+    phone.run("times = timeChart.panels[1].plot.axes[0]; times._values = times._splits.map(() => '9'.repeat(20))")
     assert "9" * 20 in phone.run(CUT_TICKS)
 
 

@@ -116,10 +116,7 @@ def test_advice_is_in_the_words_of_the_study(part, tmp_path: Path) -> None:
     budget = {"budget": {part: {"value": 1.0, "u": None, "unit": "J"}}}
     small = {"marginal_energy_j": {"value": 1.0, "u": 0.5, "unit": "J"}}
     for of in (budget, budget | small):
-        advice = {
-            wording: " ".join(remedies(of, wording.quantities, wording.more(run)))
-            for wording in (YCSB, COMMAND)
-        }
+        advice = {wording: " ".join(remedies(of, wording.quantities, wording.more(run))) for wording in (YCSB, COMMAND)}
         assert "(--seconds 40, or --operations 80000)" in advice[YCSB]
         assert "operation" not in advice[COMMAND]
         assert "(a command that does more)" in advice[COMMAND]
@@ -144,9 +141,7 @@ def test_a_short_run_has_one_number_of_operations_in_note_and_advice(tmp_path: P
 
 def test_a_command_that_marks_nothing_is_not_spoken_of_in_operations(tmp_path: Path) -> None:
     make_record(tmp_path)
-    RunRecord.open(tmp_path).update(
-        plan={"study": {"name": "command", "command": ["job"]}}, asked={"study": "command"}
-    )
+    RunRecord.open(tmp_path).update(plan={"study": {"name": "command", "command": ["job"]}}, asked={"study": "command"})
     none = {**RESULT, "operations": {"value": 0.0, "u": 0.0, "unit": "1"}}
     put_result(tmp_path, none)
     printed = summary(tmp_path)
@@ -177,9 +172,7 @@ def test_every_part_of_a_budget_has_a_remedy() -> None:
         ),
     ],
 )
-def test_kinds_that_cannot_be_told_apart_lead_to_mix_blocks_or_to_more_work(
-    reason: str, apart: str, says: str
-) -> None:
+def test_kinds_that_cannot_be_told_apart_lead_to_mix_blocks_or_to_more_work(reason: str, apart: str, says: str) -> None:
     untold = {"value": None, "u": None, "unit": "J", "reason": reason}
     energy = {"value": 1e-6, "u": 1e-7, "unit": "J"}
     kinds = {"read": {"energy_per_operation_j": untold}, "update": {"energy_per_operation_j": energy}}
@@ -200,15 +193,11 @@ def test_a_run_in_mix_blocks_says_so(tmp_path: Path) -> None:
     assert YCSB.notes(blocks) == []
     assert YCSB.apart(blocks) == ""
     assert "in mix blocks of 0.1 s" in YCSB.work(blocks)
-    streamed = structs.replace(
-        plain, found=structs.replace(plain.found, generator=Generator("ycsb", runs_on="host"))
-    )
+    streamed = structs.replace(plain, found=structs.replace(plain.found, generator=Generator("ycsb", runs_on="host")))
     assert YCSB.apart(streamed) == ""
 
 
-def test_json_holds_every_caution_that_the_terminal_prints(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_json_holds_every_caution_that_the_terminal_prints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Each banner's text is in `status`, `faults`, `altered` or `warnings`, and each of those is printed."""
     record = make_record(tmp_path)
     record.add_warning("this computer's disk was slower than the simulated medium")

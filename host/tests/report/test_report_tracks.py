@@ -17,9 +17,7 @@ from opjoule.drawing.tracks import SampleParts, Track, joined, sampled_track
 
 def unpacked(packed: dict[str, Any], width: int) -> np.ndarray[Any, Any]:
     """The integers of a packed column, as assets/packing.js reads them."""
-    planes = np.frombuffer(zlib.decompress(base64.b64decode(packed["data"])), np.uint8).reshape(
-        width, packed["n"]
-    )
+    planes = np.frombuffer(zlib.decompress(base64.b64decode(packed["data"])), np.uint8).reshape(width, packed["n"])
     return sum(planes[byte].astype(np.int64) << (8 * byte) for byte in range(width))  # type: ignore[return-value]
 
 
@@ -48,9 +46,7 @@ def test_times_that_fall_are_refused() -> None:
 
 
 def test_cells_reach_half_way_to_the_neighbours() -> None:
-    track = sampled_track(
-        SampleParts.of(np.array([1.0, 2.0, 4.0]), {"power_w": np.array([5.0, 6.0, 7.0])}), 1.5
-    )
+    track = sampled_track(SampleParts.of(np.array([1.0, 2.0, 4.0]), {"power_w": np.array([5.0, 6.0, 7.0])}), 1.5)
     assert track.bounds_s.tolist() == [0.5, 1.5, 3.0, 5.0]
     assert track.mean["power_w"].tolist() == [5.0, 6.0, 7.0]
 
@@ -100,9 +96,7 @@ def test_a_long_trace_stays_a_few_megabytes() -> None:
     columns = {"power_w": amperes * 5.1, "current_a": amperes, "voltage_v": np.full(count, 5.1)}
     track = sampled_track(SampleParts.of(np.arange(count) * 84e-6, columns), 84e-6)
     packed = track.packed
-    size = sum(
-        len(column["data"]) for part in ("mean", "lowest", "highest") for column in packed[part].values()
-    )
+    size = sum(len(column["data"]) for part in ("mean", "lowest", "highest") for column in packed[part].values())
     assert size + len(packed["bounds_s"]["data"]) < 6_000_000
     assert track.samples_per_cell > 1
     assert track.highest["power_w"].max() == columns["power_w"].max()

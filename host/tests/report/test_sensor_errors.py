@@ -19,9 +19,7 @@ UNKNOWN = replace(
 
 def said(sensor, shared):
     answer = SimpleNamespace(run=SimpleNamespace(sensor=sensor), result={"shared": {"budget": shared}})
-    return [
-        ElementTree.tostring(element, "unicode").replace("\xa0", " ") for element in sensor_errors(answer)
-    ]
+    return [ElementTree.tostring(element, "unicode").replace("\xa0", " ") for element in sensor_errors(answer)]
 
 
 def test_each_row_of_an_uncalibrated_rig_has_its_bound_and_its_source():
@@ -41,9 +39,7 @@ def test_what_is_stated_and_what_is_calibrated_leaves_the_table():
     known = INA219.error_bounds(3, 0.5, Shunt(0.02, 0.005, "shunt= in rig.toml", 0.0, kelvin=True))
     (page,) = said(known, {})
     assert "copper" not in page and "0.500 %" in page and "wire" not in page
-    (calibrated,) = said(
-        replace(UNKNOWN, calibration=SensorCalibration("one")), {"calibration one: current_gain": 0.1}
-    )
+    (calibrated,) = said(replace(UNKNOWN, calibration=SensorCalibration("one")), {"calibration one: current_gain": 0.1})
     assert "5.50 %" not in calibrated and "calibration one: current_gain" in calibrated
     assert "wire to the board" in calibrated
 

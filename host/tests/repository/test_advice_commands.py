@@ -54,9 +54,7 @@ LEFT_OUT = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("options", "advice"), LEFT_OUT, ids=[f"{case[0][0]} {case[1][:20]}" for case in LEFT_OUT]
-)
+@pytest.mark.parametrize(("options", "advice"), LEFT_OUT, ids=[f"{case[0][0]} {case[1][:20]}" for case in LEFT_OUT])
 def test_a_plan_without_what_is_to_be_left_out_is_shown(capsys, options, advice):
     argv = [*SIMULATED, *options]
     line = said(capsys, argv)
@@ -64,9 +62,7 @@ def test_a_plan_without_what_is_to_be_left_out_is_shown(capsys, options, advice)
     assert match, line
     after = said(capsys, without(argv, match[1]))
     assert "leave" not in after and "both set" not in after
-    assert "Nothing was run" in after or "YCSB is not in" in after, (
-        "a dry run misses YCSB where none is fetched"
-    )
+    assert "Nothing was run" in after or "YCSB is not in" in after, "a dry run misses YCSB where none is fetched"
 
 
 def test_with_a_simulated_rig_instead_of_a_missing_one_the_plan_is_shown(tmp_path, monkeypatch, capsys):

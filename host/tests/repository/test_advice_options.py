@@ -17,9 +17,7 @@ from opjoule.scripts import script_name
 
 ROOT = Path(__file__).resolve().parents[3]
 PACKAGE = ROOT / "host" / "opjoule"
-PARSERS: dict[str, dict[str, Callable[[], Parser]]] = {
-    "measure.py": {"": MEASURE.parser, "study": STUDY.parser}
-}
+PARSERS: dict[str, dict[str, Callable[[], Parser]]] = {"measure.py": {"": MEASURE.parser, "study": STUDY.parser}}
 for name, command in COMMANDS.items():
     script, *words = script_name(name.split()), *name.split()
     PARSERS.setdefault(script, {})[" ".join(words if script == "measure.py" else words[1:])] = command.parser
@@ -44,9 +42,7 @@ def messages() -> Iterator[tuple[str, str]]:
                 continue
             if isinstance(node, ast.JoinedStr):
                 inside |= {id(part) for part in node.values}
-                text = "".join(
-                    str(part.value) if isinstance(part, ast.Constant) else "~" for part in node.values
-                )
+                text = "".join(str(part.value) if isinstance(part, ast.Constant) else "~" for part in node.values)
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):
                 text = node.value
             else:
@@ -99,9 +95,7 @@ def wrong_words(script: str, words: list[str]) -> list[str]:
     """What of a command, as a message gives it, the script does not take."""
     by_command = PARSERS[f"{script}.py"]
     first = words[0] if words and words[0] in by_command else ""
-    makers = [by_command[first]] + (
-        [by_command["study"]] if script == "measure" and "--study" in words else []
-    )
+    makers = [by_command[first]] + ([by_command["study"]] if script == "measure" and "--study" in words else [])
     makers += [by_command["commands"]] if script == "compare" and {"--", "--device"} & {*words} else []
     known = set().union(*(options_of(make()) for make in makers))
     words = words[: words.index("--")] if "--" in words else words

@@ -174,9 +174,7 @@ def test_a_build_folder_is_emptied_when_what_it_was_made_with_has_changed(tmp_pa
     toolchain.begin_anew_if_changed(build, state)
     assert (build / "object.o").exists()
     toolchain.begin_anew_if_changed(build, {"packages": {"librocksdb-dev": "9.10"}})
-    assert not (build / "object.o").exists() and toolchain.is_made_with(
-        build, {"packages": {"librocksdb-dev": "9.10"}}
-    )
+    assert not (build / "object.o").exists() and toolchain.is_made_with(build, {"packages": {"librocksdb-dev": "9.10"}})
 
 
 def test_a_build_folder_of_an_earlier_version_of_this_program_is_emptied(tmp_path):
@@ -232,9 +230,7 @@ def test_dpkg_names_the_versions_of_installed_packages():
 
 def test_a_removed_package_is_installed_again(monkeypatch):
     there = {"g++": "12"}
-    monkeypatch.setattr(
-        bootstrap, "package_versions", lambda names: {name: there.get(name, "") for name in names}
-    )
+    monkeypatch.setattr(bootstrap, "package_versions", lambda names: {name: there.get(name, "") for name in names})
     assert bootstrap.are_installed(["g++"])
     there.clear()
     assert not bootstrap.are_installed(["g++"])
@@ -407,9 +403,7 @@ def apt(monkeypatch):
     apt.commands, apt.installed = [], set()
     monkeypatch.setattr(system_packages, "logged", apt.logged)
     monkeypatch.setattr(system_packages, "say", lambda line: None)
-    monkeypatch.setattr(
-        system_packages, "not_installed", lambda names: [n for n in names if n not in apt.installed]
-    )
+    monkeypatch.setattr(system_packages, "not_installed", lambda names: [n for n in names if n not in apt.installed])
     monkeypatch.setattr(system_packages.os, "geteuid", lambda: 0)
     monkeypatch.delenv("OPJOULE_SKIP_PACKAGES", raising=False)
     return apt
@@ -528,9 +522,7 @@ def test_platformio_begins_anew_with_another_compiler_or_in_another_folder(tmp_p
         (tmp_path / kept).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / kept).touch()
     run.prepare()
-    assert (tmp_path / "builds/uno/firmware.elf").exists() and (
-        tmp_path / "core/packages/of-the-user"
-    ).exists()
+    assert (tmp_path / "builds/uno/firmware.elf").exists() and (tmp_path / "core/packages/of-the-user").exists()
     compiler[0] = "avr-gcc 14"
     run.prepare()
     assert not (tmp_path / "builds").exists() and not (tmp_path / "core/packages/of-the-user").exists()

@@ -116,9 +116,7 @@ def too_long(path, text):
     name = path.relative_to(ROOT).as_posix()
     length = len(text.splitlines())
     faults = [f"{name}: {length} lines"] if length > LONGEST_FILE else []
-    return faults + [
-        f"{name}: {first}: {count} lines" for first, count in functions(text) if count > LONGEST_FUNCTION
-    ]
+    return faults + [f"{name}: {first}: {count} lines" for first, count in functions(text) if count > LONGEST_FUNCTION]
 
 
 def test_the_loader_and_the_probe_include_downwards_only():

@@ -15,9 +15,7 @@ from opjoule.cli.measure.planning import make_plan
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
-LINK = re.compile(
-    r"\]\(([^)#\s]*)(#[^)\s]*)?(?:\s+\"[^\"]*\")?\)|^\[[^\]]+\]:\s+([^#\s]*)(#\S*)?\s*$", re.MULTILINE
-)
+LINK = re.compile(r"\]\(([^)#\s]*)(#[^)\s]*)?(?:\s+\"[^\"]*\")?\)|^\[[^\]]+\]:\s+([^#\s]*)(#\S*)?\s*$", re.MULTILINE)
 EXTERNAL = re.compile(r"(?<![\w`'\"=(])https?://[^\s<>`)\"']+|(?<=\]\()[a-z]+:[^)\s]+")
 CONFLICT = re.compile(r"^(?:<{7}|>{7}|[|]{7}) ", re.MULTILINE)
 FILE = re.compile(

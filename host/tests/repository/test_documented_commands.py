@@ -91,9 +91,7 @@ def test_every_benchmark_is_run_or_built_by_a_command():
     commands = [*documented.documented(), *extra]
     run = " ".join(command.line for command in commands)
     modules = {"targets.py", "tools.py"}  # of run.py
-    assert [
-        file.name for file in BENCHMARKS if file.name not in modules and f"bench/{file.name}" not in run
-    ] == []
+    assert [file.name for file in BENCHMARKS if file.name not in modules and f"bench/{file.name}" not in run] == []
     assert re.search(r'"--target", "loader", "bare-loop"', (ROOT / "loader-cpp/bench/run.py").read_text())
     sources = [file.name for file in (ROOT / "firmware/bench").iterdir()]
     assert sources == ["library_pair.cpp"]

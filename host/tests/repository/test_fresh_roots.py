@@ -115,9 +115,7 @@ def test_an_emulated_row_sets_up_what_readmes_first_command_needs(readmes):
 def test_only_a_root_whose_processor_is_emulated_borrows_a_compiler(monkeypatch):
     monkeypatch.setattr(minimal_roots.platform, "machine", lambda: "x86_64")
     assert not native_compiler.is_lendable(MinimalRoot("trixie", "amd64"))
-    assert native_compiler.is_lendable(MinimalRoot("trixie", "arm64")) == bool(
-        minimal_roots.emulation("arm64")
-    )
+    assert native_compiler.is_lendable(MinimalRoot("trixie", "arm64")) == bool(minimal_roots.emulation("arm64"))
     monkeypatch.setattr(minimal_roots.platform, "machine", lambda: "aarch64")
     assert not native_compiler.is_lendable(MinimalRoot("trixie", "arm64"))
 
@@ -295,16 +293,12 @@ def test_only_root_can_run_it_and_one_line_says_so(monkeypatch, capsys):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setattr(signal, "signal", lambda *_: None)
     assert fresh_roots.main(["--only", ROWS[0].name]) == 1
-    assert capsys.readouterr().err == (
-        "fresh_roots.py: only root can make and enter roots: start it with sudo\n"
-    )
+    assert capsys.readouterr().err == ("fresh_roots.py: only root can make and enter roots: start it with sudo\n")
 
 
 def test_a_disk_that_is_too_full_is_named_with_what_it_needs(tmp_path, monkeypatch):
     monkeypatch.setattr(fresh_roots, "FRESH", tmp_path)
-    monkeypatch.setattr(
-        shutil, "disk_usage", lambda folder: shutil._ntuple_diskusage(10**10, 9 * 10**9, 10**9)
-    )
+    monkeypatch.setattr(shutil, "disk_usage", lambda folder: shutil._ntuple_diskusage(10**10, 9 * 10**9, 10**9))
     with pytest.raises(SetupError, match=r"1\.0 GB free; a root needs 8 GB"):
         fresh_roots.check_space()
 
@@ -425,9 +419,7 @@ def namespaces_allowed():
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
-@pytest.mark.skipif(
-    not namespaces_allowed(), reason="only root can enter a root, where namespaces are allowed"
-)
+@pytest.mark.skipif(not namespaces_allowed(), reason="only root can enter a root, where namespaces are allowed")
 def test_a_program_in_a_root_sees_none_of_this_computers_processes_devices_and_mounts(tmp_path):
     """The root is this computer's own, bound to another place."""
     tree = tmp_path / "tree"
@@ -488,9 +480,7 @@ def test_only_network_settings_are_passed_on(tmp_path, monkeypatch):
         "PATH": "/bin",
         "PYTHONPATH": "/here",
     }
-    monkeypatch.setattr(
-        network_settings, "_apt_configuration", lambda: 'Acquire::http::Proxy "http://p:1";\n'
-    )
+    monkeypatch.setattr(network_settings, "_apt_configuration", lambda: 'Acquire::http::Proxy "http://p:1";\n')
     settings = network_settings.network_settings(environment, home, tmp_path)
     assert set(settings.variables) == {"https_proxy", "NO_PROXY", "SSL_CERT_FILE", "PIP_CERT"}
     tree = tmp_path / "tree"

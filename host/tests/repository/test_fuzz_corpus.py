@@ -85,9 +85,7 @@ def claims(path, schema, rows):
         ("operations.parquet", schemas.OPERATIONS, read_operations),
     ],
 )
-def test_a_file_that_claims_more_rows_than_its_bytes_hold_fills_no_memory(
-    tmp_path, monkeypatch, name, schema, read
-):
+def test_a_file_that_claims_more_rows_than_its_bytes_hold_fills_no_memory(tmp_path, monkeypatch, name, schema, read):
     monkeypatch.setattr(parquet_file, "ROWS_A_BYTE", 10)
     claims(tmp_path / name, schema, 1_000_000)
     with pytest.raises(RecordFault, match=r"damaged: it claims 1000000 rows in \d+ bytes"):
@@ -103,9 +101,7 @@ def test_a_damaged_column_of_a_row_group_is_a_fault_and_does_not_end_the_process
     plain = "from pyarrow.parquet import read_metadata as ask"
     for read, status, words in ((plain, -signal.SIGABRT, "terminate"), (checked, 1, "RecordFault")):
         code = f"import sys; from pathlib import Path; {read}; {statements.format('ask(Path(sys.argv[1]))')}"
-        ended = subprocess.run(
-            [sys.executable, "-c", code, path], capture_output=True, text=True, check=False
-        )
+        ended = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, check=False)
         assert ended.returncode == status
         assert words in ended.stderr
 

@@ -58,11 +58,7 @@ CPP_HOMES = {
 
 def rows(text):
     """(term, meaning, where) of every row of the page's tables."""
-    cells = [
-        [cell.strip() for cell in line.strip("|\n").split("|")]
-        for line in text.splitlines()
-        if line[:1] == "|"
-    ]
+    cells = [[cell.strip() for cell in line.strip("|\n").split("|")] for line in text.splitlines() if line[:1] == "|"]
     return [tuple(row) for row in cells if row[0] not in ("term", "word") and not row[0].startswith("---")]
 
 

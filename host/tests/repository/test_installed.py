@@ -44,9 +44,7 @@ assert opjoule.__file__.startswith(sys.argv[1]), opjoule.__file__
 run = opjoule.open_run(sys.argv[2])
 print(f"{run.energy(run.phase('run')).energy_j.value:.6f}")
 """
-OF_A_CLONE = re.compile(
-    r"host/(runs|compare|view)\.py|host/measure\.py (report|verify|view|import|runs|compare)\b"
-)
+OF_A_CLONE = re.compile(r"host/(runs|compare|view)\.py|host/measure\.py (report|verify|view|import|runs|compare)\b")
 """How a clone starts the commands that the installed program has."""
 COMMANDS_COMPARED = ["compare", "--device", "rpi4", "--", "sleep 1", "sleep 2"]
 TRACE = "time [s],current [A],voltage [V]\n" + "".join(f"{row / 1000},1.0,5.0\n" for row in range(200))
@@ -76,9 +74,7 @@ def packages(wheel, tmp_path_factory):
     """A folder with the packages that the wheel states as its dependencies, with theirs, and no others."""
     folder = tmp_path_factory.mktemp("packages")
     with zipfile.ZipFile(wheel) as packed:
-        metadata = packed.read(
-            next(name for name in packed.namelist() if name.endswith("/METADATA"))
-        ).decode()
+        metadata = packed.read(next(name for name in packed.namelist() if name.endswith("/METADATA"))).decode()
     wanted = re.findall(r"^Requires-Dist: ([\w-]+)(?!.*extra ==)", metadata, re.MULTILINE)
     assert len(wanted) >= 5
     known = set()
@@ -119,9 +115,7 @@ def folder(tmp_path):
 
 def ended(command, folder):
     outside = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
-    return subprocess.run(
-        command, cwd=folder, env=outside, capture_output=True, text=True, check=False, timeout=120
-    )
+    return subprocess.run(command, cwd=folder, env=outside, capture_output=True, text=True, check=False, timeout=120)
 
 
 @pytest.mark.slow
@@ -285,9 +279,7 @@ def test_what_needs_a_clone_says_so_in_one_line(monkeypatch, capsys):
         monkeypatch.setattr(sys, "argv", ["opjoule", *words])
         assert installed.main() == 2
         [line] = capsys.readouterr().err.splitlines()
-        wanted = (
-            "did you mean 'runs'" if words == ["runz"] else "runs from a clone, on Debian 12, Debian 13 or"
-        )
+        wanted = "did you mean 'runs'" if words == ["runz"] else "runs from a clone, on Debian 12, Debian 13 or"
         assert line.startswith("opjoule: ") and wanted in line
 
 

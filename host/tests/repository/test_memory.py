@@ -37,9 +37,7 @@ def computer(folder, available_bytes, limits=()):
         (24 * GIB, (("odd", 0),), 4, 4),
     ],
 )
-def test_no_more_compilers_run_than_memory_holds(
-    tmp_path, monkeypatch, available_bytes, limits, alone, of_two
-):
+def test_no_more_compilers_run_than_memory_holds(tmp_path, monkeypatch, available_bytes, limits, alone, of_two):
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2, 3})
     place = computer(tmp_path, available_bytes, limits)
     assert [memory.jobs_at_once(builds, *place) for builds in (1, 2)] == [alone, of_two]

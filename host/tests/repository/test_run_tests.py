@@ -67,9 +67,7 @@ def test_a_test_that_fails_twice_fails_with_its_first_lines_repeated(tmp_path, m
     again = (*command, "again")
     status, out = run(Part("one", "", (command,), again), monkeypatch, capfd)
     assert status == 1
-    assert out.endswith(
-        "== the last lines of one, which failed:\nfirst\nparts failed: one\n0 passed, 1 failed\n"
-    )
+    assert out.endswith("== the last lines of one, which failed:\nfirst\nparts failed: one\n0 passed, 1 failed\n")
 
 
 def test_only_the_last_command_runs_again(tmp_path):
@@ -136,9 +134,7 @@ def test_a_command_that_falls_silent_is_ended_and_fails(tmp_path, monkeypatch, c
     assert "begun\n\nit said nothing for 1 s, and was ended\nparts failed: one\n" in out
 
 
-def test_parts_that_measure_nothing_run_side_by_side_and_their_lines_say_whose_they_are(
-    tmp_path, monkeypatch, capfd
-):
+def test_parts_that_measure_nothing_run_side_by_side_and_their_lines_say_whose_they_are(tmp_path, monkeypatch, capfd):
     """Each of two waits for the other's file; the one that measures begins when both have ended."""
     meets = """
 import pathlib, sys, time

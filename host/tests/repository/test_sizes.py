@@ -22,10 +22,7 @@ PLACES = (
     "loader-cpp/**/*.py",
 )
 FILES = sorted(
-    path
-    for place in PLACES
-    for path in ROOT.glob(place)
-    if ".pio" not in path.parts and path.name != "__init__.py"
+    path for place in PLACES for path in ROOT.glob(place) if ".pio" not in path.parts and path.name != "__init__.py"
 )
 
 

@@ -17,9 +17,7 @@ def test_every_figure_and_conclusion_of_a_paper_is_on_its_page():
     for study in known_studies():
         if study.counterparts:
             page = study_pages.page_of(study).read_text(encoding="utf-8")
-            assert all(
-                f"| {counterpart.paper} | {counterpart.shows} |" in page for counterpart in study.counterparts
-            )
+            assert all(f"| {counterpart.paper} | {counterpart.shows} |" in page for counterpart in study.counterparts)
             assert all(conclusion.question in page for conclusion in study.conclusions)
 
 

@@ -32,9 +32,7 @@ def pinned_lines(text):
     return [line for line in whole.splitlines() if line.strip() and not line.startswith((" ", "#", "-"))]
 
 
-@pytest.mark.parametrize(
-    "lock", [path for path in LOCKS if "==" in path.read_text()], ids=lambda path: path.name
-)
+@pytest.mark.parametrize("lock", [path for path in LOCKS if "==" in path.read_text()], ids=lambda path: path.name)
 def test_every_python_package_has_a_version_and_a_hash(lock):
     lines = pinned_lines(lock.read_text())
     assert lines
@@ -54,18 +52,14 @@ def test_this_release_of_debian_has_every_package():
     ]
     if not shutil.which("apt-cache") or not [*Path("/var/lib/apt/lists").glob("*_Packages*")]:
         pytest.skip("no apt, or it has not fetched its lists")
-    listed = subprocess.run(
-        ["apt-cache", "policy", *names], capture_output=True, text=True, check=True
-    ).stdout
+    listed = subprocess.run(["apt-cache", "policy", *names], capture_output=True, text=True, check=True).stdout
     known = re.findall(r"^(\S+):\n(?:  .*\n)*?  Candidate: \d", listed, re.MULTILINE)
     assert not set(names) - set(known)
 
 
 def test_every_jar_has_a_hash():
     described = [
-        jar
-        for path in ROOT.glob("host/opjoule/databases/*.toml")
-        for jar in jars(tomllib.loads(path.read_text()))
+        jar for path in ROOT.glob("host/opjoule/databases/*.toml") for jar in jars(tomllib.loads(path.read_text()))
     ]
     assert described
     assert all(re.fullmatch(r"[0-9a-f]{64}", jar["sha256"]) for jar in described)
@@ -95,9 +89,9 @@ def test_no_debian_package_comes_from_an_unsigned_source():
         if path == Path(__file__):
             continue
         text = path.read_text(errors="replace")
-        assert not re.search(
-            r"allow-unauthenticated|trusted=yes|AllowUnauthenticated|--no-check-certificate", text
-        ), path
+        assert not re.search(r"allow-unauthenticated|trusted=yes|AllowUnauthenticated|--no-check-certificate", text), (
+            path
+        )
 
 
 def built(program):
@@ -132,9 +126,7 @@ def test_a_program_lies_at_an_address_of_its_own(program):
     assert ("INTERP" in readelf("-lW", path)) == ("rig-sim" in program)
 
 
-@pytest.mark.parametrize(
-    "program", ["build/loader/probe", "build/loader/medium-sim", "build/rig-sim/rig-sim"]
-)
+@pytest.mark.parametrize("program", ["build/loader/probe", "build/loader/medium-sim", "build/rig-sim/rig-sim"])
 def test_its_own_functions_guard_their_stack_and_check_their_copies(program):
     """In the machine code: our own functions call __stack_chk_fail and a *_chk function of the C library."""
     code = subprocess.run(
@@ -157,9 +149,7 @@ def test_no_copy_of_others_is_there_but_those_that_have_a_note():
     """Minified or packed code is never our own."""
     kinds = ("*.min.*", "*.jar", "*.so", "*.whl", "*.tgz", "*.wasm")
     made = {"build", ".venv", ".pio", ".git", "runs"}
-    copies = {
-        path for kind in kinds for path in ROOT.rglob(kind) if made.isdisjoint(path.relative_to(ROOT).parts)
-    }
+    copies = {path for kind in kinds for path in ROOT.rglob(kind) if made.isdisjoint(path.relative_to(ROOT).parts)}
     noted = re.findall(r"^\| `(\S+)` \|", (VENDOR / "README.md").read_text(), re.MULTILINE)
     assert copies == {VENDOR / name for name in noted}
 

@@ -17,10 +17,7 @@ from logged_commands import SetupError
 
 ROOT = Path(__file__).resolve().parents[3]
 LAUNCHERS = (
-    *(
-        f"host/{name}.py"
-        for name in ("measure", "compare", "campaign", "calibrate", "runs", "view", "validate")
-    ),
+    *(f"host/{name}.py" for name in ("measure", "compare", "campaign", "calibrate", "runs", "view", "validate")),
     "loader-cpp/board-builds",
     "host/bootstrap.py",
 )
@@ -86,9 +83,7 @@ def test_linux_with_a_python_that_is_new_enough_goes_on():
     assert this_computer.unable("Linux", (3, 11, 0)) == this_computer.unable("Linux", (3, 14, 0)) == ""
 
 
-@pytest.mark.parametrize(
-    ("text", "name"), [(FEDORA, "Fedora Linux 42"), (ARCH, "Arch Linux"), ("", "a Linux")]
-)
+@pytest.mark.parametrize(("text", "name"), [(FEDORA, "Fedora Linux 42"), (ARCH, "Arch Linux"), ("", "a Linux")])
 @pytest.mark.usefixtures("apt")
 def test_a_linux_that_is_not_made_from_debian_is_told_what_runs_there(tmp_path, text, name):
     """Even with an apt-get: some have one of their own."""
@@ -116,9 +111,7 @@ def test_a_system_that_is_not_tested_is_tried_with_a_line(tmp_path, text, untest
     kernel.write_text("6.1.0-32-amd64\n")
     lines = this_computer.remarks(os_release(tmp_path, text), kernel)
     assert len(lines) == untested
-    assert all(
-        f"{this_computer.system_name(tmp_path / 'os-release')} is not tested" in line for line in lines
-    )
+    assert all(f"{this_computer.system_name(tmp_path / 'os-release')} is not tested" in line for line in lines)
 
 
 def test_wsl_is_told_about_usb(tmp_path):
@@ -203,9 +196,7 @@ def test_a_clone_on_a_noexec_or_foreign_folder_is_refused_before_anything_is_ins
 def test_a_full_folder_for_temporary_files_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(bootstrap, "_todo", lambda needs: ["a step"])
     monkeypatch.setenv("TMPDIR", str(tmp_path / "gone"))
-    with pytest.raises(
-        SetupError, match="gone, where temporary files go: No such file or directory: set TMPDIR"
-    ):
+    with pytest.raises(SetupError, match="gone, where temporary files go: No such file or directory: set TMPDIR"):
         bootstrap.set_up(bootstrap.Needs())
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     assert this_computer.no_temporary_space() == ""

@@ -12,11 +12,7 @@ PAGE = (ROOT / "docs/how-to/wire-the-rig.md").read_text(encoding="utf-8")
 def rows(heading: str) -> list[list[str]]:
     """Cells of the table rows below a heading."""
     section = PAGE.split(f"## {heading}\n")[1].split("\n## ")[0]
-    return [
-        [cell.strip() for cell in line.strip("|").split("|")]
-        for line in section.splitlines()
-        if line[:1] == "|"
-    ]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if line[:1] == "|"]
 
 
 def test_the_meters_grounds_meet_in_one_point_and_one_wire_leaves_it_to_the_board():

@@ -44,9 +44,7 @@ def ends_share(rig):
     at_s, current_a = rig.trace.meter_ns[good] * 1e-9, rig.trace.current_a[good]
     flows = np.flatnonzero(current_a > 0.01)
     first, last = flows[0], flows[-1]
-    open_as = (at_s[first] - at_s[first - 1]) * current_a[first] + (at_s[last + 1] - at_s[last]) * current_a[
-        last
-    ]
+    open_as = (at_s[first] - at_s[first - 1]) * current_a[first] + (at_s[last + 1] - at_s[last]) * current_a[last]
     return open_as / 2 / np.trapezoid(current_a, at_s)
 
 

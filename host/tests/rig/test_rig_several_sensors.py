@@ -38,9 +38,7 @@ def test_each_sensor_has_a_trace_of_its_own_with_its_own_energy(tmp_path, count,
     summary, bounds, truth = record(tmp_path, f",sensors={places}", count)
     assert summary.losses.lost_samples == 0
     assert summary.losses.faults == {}
-    assert (
-        sorted(bounds) == sorted(summary.further_samples) == further_numbers(tmp_path) == [*range(1, count)]
-    )
+    assert sorted(bounds) == sorted(summary.further_samples) == further_numbers(tmp_path) == [*range(1, count)]
     for number, sensor in enumerate(truth["sensors"]):
         assert sensor["shunt"]["missed"] == sensor["shunt"]["read_twice"] == 0
         period_s = np.median(np.diff(read_trace(tmp_path, number).meter_ns)) * 1e-9

@@ -325,9 +325,7 @@ def test_a_live_input_is_measured_in_its_own_time(tmp_path, held_s):
     os.mkfifo(fifo)
     load = LiveLoad(fifo, 4, held_s)
     course = tmp_path / "course.csv"
-    with rig_sim(
-        tmp_path, "--live", str(fifo), "--delay-ms", "400", "--course", str(course), pace="1"
-    ) as rig:
+    with rig_sim(tmp_path, "--live", str(fifo), "--delay-ms", "400", "--course", str(course), pace="1") as rig:
         load.start()
         summary = rig.capture(running_for_1_s=load.measured)
         load.join(LIMIT_S)

@@ -82,9 +82,7 @@ def test_other_contents_are_a_fault_of_the_record(tmp_path, text):
 
 
 @pytest.mark.parametrize("watches", [True, False])
-def test_a_simulated_board_on_this_computer_is_watched_from_its_marks_to_its_warnings(
-    monkeypatch, tmp_path, watches
-):
+def test_a_simulated_board_on_this_computer_is_watched_from_its_marks_to_its_warnings(monkeypatch, tmp_path, watches):
     """A virtual board has a clock of its own: its computer's samples would not fit its phases."""
     for name in ("__init__", "keep_marks", "close"):
         monkeypatch.setattr(Probe, name, lambda self, *arguments: None)

@@ -94,9 +94,7 @@ def test_what_the_parts_drew_is_all_that_the_board_drew_above_rest(tmp_path, fil
     log.write_bytes(log.read_bytes() + block(0, START_NS + 30 * MS, made))
     event = {"event": "compaction", "board_ns": START_NS + 300 * MS, "end_board_ns": START_NS + 900 * MS}
     events.write_text(json.dumps(event) + "\n")
-    rows, end_ns = played(
-        model(tmp_path), 3000, busy=[(700, 905, MediumMode.WRITING), (905, 911, MediumMode.FLUSHING)]
-    )
+    rows, end_ns = played(model(tmp_path), 3000, busy=[(700, 905, MediumMode.WRITING), (905, 911, MediumMode.FLUSHING)])
     drawn_j = PartCourse.read(tmp_path / PARTS).between(START_NS, end_ns)
     rest_j = 3.04 * (end_ns - START_NS) * 1e-9
     assert energy_j(rows, end_ns) - rest_j == pytest.approx(sum(drawn_j.values()), rel=1e-6)
@@ -128,9 +126,7 @@ def test_an_operation_costs_what_its_kind_costs_however_long_it_takes(tmp_path, 
 
 def seed_ratio(folder, made, seed):
     (folder / "session" / "run-1").mkdir(parents=True)
-    (folder / "session" / "run-1" / "run-1.oplog").write_bytes(
-        bytes(FILE_HEADER.size) + block(0, START_NS, made)
-    )
+    (folder / "session" / "run-1" / "run-1.oplog").write_bytes(bytes(FILE_HEADER.size) + block(0, START_NS, made))
     _, end_ns = played(model(folder, seed), 2000)
     drawn_j = PartCourse.read(folder / PARTS).between(START_NS, end_ns)
     return drawn_j["update"] / drawn_j["read"]
@@ -162,9 +158,7 @@ def test_the_medium_s_energy_is_write_back_and_then_its_tail_s_exactly(tmp_path,
     assert drawn_j["tail"] == pytest.approx(0.5 * (1.0 + 1.0))
     assert drawn_j["reading"] == pytest.approx(2.2 * 0.05)
     steps = [((board_ns - START_NS) / MS, power_w) for board_ns, power_w in rows]
-    changes = [
-        step for step, before in zip(steps[1:], steps, strict=False) if step[1] != pytest.approx(before[1])
-    ]
+    changes = [step for step, before in zip(steps[1:], steps, strict=False) if step[1] != pytest.approx(before[1])]
     assert [at_ms for at_ms, _ in changes] == pytest.approx([100.1, 302.8, 1302.8, 1800, 1850, 2850])
 
 
@@ -265,9 +259,7 @@ def test_the_parts_of_a_run_are_those_from_its_start_to_the_end_of_its_settle(tm
     course = PartCourse.read(tmp_path / PARTS)
     run_ns = (START_NS + 1037 * MS, START_NS + 2300 * MS)
     cycle = Cycle(usual_phase("run", 1, *run_ns, OPERATIONS), usual_phase("settle", 1, run_ns[1], end_ns), ())
-    assert true_parts(course, [cycle])["read"] == pytest.approx(
-        course.between(START_NS, end_ns)["read"], rel=1e-3
-    )
+    assert true_parts(course, [cycle])["read"] == pytest.approx(course.between(START_NS, end_ns)["read"], rel=1e-3)
 
 
 def test_a_log_is_read_while_it_grows_block_by_block(tmp_path):
@@ -284,8 +276,6 @@ def test_a_log_is_read_while_it_grows_block_by_block(tmp_path):
 
 
 def test_the_same_seed_draws_the_same_powers_and_kinds_differ():
-    drawn = [
-        PartPowers.draw(np.random.default_rng(seed), ("read", "update"), ("sync",)) for seed in (1, 1, 2)
-    ]
+    drawn = [PartPowers.draw(np.random.default_rng(seed), ("read", "update"), ("sync",)) for seed in (1, 1, 2)]
     assert drawn[0] == drawn[1] != drawn[2]
     assert drawn[0].kind_w["read"] != drawn[0].kind_w["update"]

@@ -40,8 +40,7 @@ def test_power_at_the_board_is_the_model_s_whatever_the_supply_s_resistance():
 
 def test_more_busy_cores_draw_more_and_the_last_core_is_the_limit():
     drawn_w = [
-        powers(load_model("rpi4", "sd"), activity(cpu_s=cpu_s))[0][1]
-        for cpu_s in (0.0, 0.5, 1.0, 2.0, 4.0, 9.0)
+        powers(load_model("rpi4", "sd"), activity(cpu_s=cpu_s))[0][1] for cpu_s in (0.0, 0.5, 1.0, 2.0, 4.0, 9.0)
     ]
     assert drawn_w[:5] == sorted(drawn_w[:5])
     assert drawn_w[5] == drawn_w[4]

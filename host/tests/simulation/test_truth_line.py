@@ -16,9 +16,7 @@ from usual_phases import usual_phase
 
 SECOND_NS = 1_000_000_000
 
-COURSE = PartCourse(
-    np.array([0, 10, 20, 30, 40]) * SECOND_NS, {"energy_j": np.array([0.0, 20.0, 60.0, 85.0, 105.0])}
-)
+COURSE = PartCourse(np.array([0, 10, 20, 30, 40]) * SECOND_NS, {"energy_j": np.array([0.0, 20.0, 60.0, 85.0, 105.0])})
 """2 W idle, 4 W run, 2.5 W settle, 2 W idle, 10 s each"""
 NAMES = ("idle-before", "run", "settle", "idle-after")
 
@@ -58,9 +56,7 @@ def plain_spaces(figure):
 
 
 def truth_lines_of(folder, stated, status="complete", **more):
-    rows = "".join(
-        f"{at},{energy}\n" for at, energy in zip(COURSE.board_ns, COURSE.energy_j["energy_j"], strict=True)
-    )
+    rows = "".join(f"{at},{energy}\n" for at, energy in zip(COURSE.board_ns, COURSE.energy_j["energy_j"], strict=True))
     (folder / "simulator-course.csv").write_text("board_ns,energy_j\n" + rows)
     (folder / "run.json").write_text(
         json.dumps(with_digest(plain(HEAD | {"phases": phases(), "status": status} | more)))
@@ -73,14 +69,9 @@ def test_the_stated_interval_is_the_one_of_the_summary_and_the_truth_has_a_digit
     wide = KnownFigure("tail", 0.09812, -0.01544, 0.26, "J")
     assert plain_spaces(wide) == "SIMULATED truth: tail 98 mJ; stated \N{MINUS SIGN}0.02 ± 0.26 J holds it"
     below_nothing = KnownFigure("energy of settle", 0.0002391, -0.00012, 0.0104, "J")
-    assert (
-        plain_spaces(below_nothing) == "SIMULATED truth: energy of settle 0.2 mJ; stated 0 ± 10 mJ holds it"
-    )
+    assert plain_spaces(below_nothing) == "SIMULATED truth: energy of settle 0.2 mJ; stated 0 ± 10 mJ holds it"
     nearly_nothing = KnownFigure("energy of settle", 245.3e-9, 0.0922, 0.1787, "J")
-    assert (
-        plain_spaces(nearly_nothing)
-        == "SIMULATED truth: energy of settle 0 mJ; stated 92 (0 to 271) mJ holds it"
-    )
+    assert plain_spaces(nearly_nothing) == "SIMULATED truth: energy of settle 0 mJ; stated 92 (0 to 271) mJ holds it"
 
 
 def test_the_truth_is_given_beside_the_stated_interval(tmp_path):
@@ -129,9 +120,7 @@ def test_a_result_that_withholds_its_kinds_has_the_truth_of_the_rest(tmp_path):
     (tmp_path / "simulator-parts.csv").write_text(f"board_ns,read,flush\n0,0,0\n{30 * SECOND_NS},5,3\n")
     withheld = {"value": None, "u": None, "unit": "", "reason": "withheld"}
     stated = {"by_operation": withheld, "by_activity": {"flush": {"value": 2.0, "u": 0.5, "unit": "J"}}}
-    assert truth_lines_of(tmp_path, stated) == [
-        "SIMULATED truth: flush 2.000 J; stated 2.00 ± 0.50 J holds it"
-    ]
+    assert truth_lines_of(tmp_path, stated) == ["SIMULATED truth: flush 2.000 J; stated 2.00 ± 0.50 J holds it"]
 
 
 def test_of_a_run_that_was_cut_off_no_truth_is_given(tmp_path):

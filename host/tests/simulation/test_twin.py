@@ -234,9 +234,7 @@ def test_a_probe_that_answers_no_more_leaves_an_idle_board_whose_time_goes_on(tm
     feed = Feed(tmp_path, load_model("rpi4", "sd"))
     probe = DelayedProbe(feed=feed, ended=feed.probe_ended)
     start_ns = time.monotonic_ns()
-    os.write(
-        feed.system.descriptor, f"{HEADER}\n{row(start_ns, 0.0, 0)}\n{row(start_ns + 1, 0.0, 0)}\n".encode()
-    )
+    os.write(feed.system.descriptor, f"{HEADER}\n{row(start_ns, 0.0, 0)}\n{row(start_ns + 1, 0.0, 0)}\n".encode())
     feed._carry()
     time.sleep(0.3)
     feed._carry()

@@ -94,9 +94,7 @@ def test_cells_are_the_axes_product_without_what_is_excluded(tmp_path):
 
 def test_a_cell_without_a_count_that_is_asked_for_is_none(tmp_path):
     made = find_study(str(study(tmp_path / "s")))
-    assert made.cells({"rows": ["10000"]}) == [
-        {"system": system, "size": "small"} for system in ("one", "two")
-    ]
+    assert made.cells({"rows": ["10000"]}) == [{"system": system, "size": "small"} for system in ("one", "two")]
     with pytest.raises(BadInput, match="--only leaves nothing"):
         made.cells({"rows": ["10000"], "size": ["large"]})
     large = find_study("s1").cells({"records": ["4000000"]})
@@ -104,9 +102,7 @@ def test_a_cell_without_a_count_that_is_asked_for_is_none(tmp_path):
 
 
 WITHIN = STUDY.replace('[[exclude]]\nsystem = "two"\nsize = "large"\n', "")
-WITHIN = WITHIN.replace('files = ["job.py"]', 'files = ["job.py"]\nwithin = ["size"]').replace(
-    "{rows}", "{parts}"
-)
+WITHIN = WITHIN.replace('files = ["job.py"]', 'files = ["job.py"]\nwithin = ["size"]').replace("{rows}", "{parts}")
 
 
 def test_an_axis_that_the_job_goes_through_itself_is_in_its_parts_with_its_own_counts(tmp_path, capsys):
@@ -116,9 +112,7 @@ def test_an_axis_that_the_job_goes_through_itself_is_in_its_parts_with_its_own_c
     assert cells == [{"system": "one"}, {"system": "two"}]
     both = ({"size": "small", "rows": (100, 1000)}, {"size": "large", "rows": (100,)})
     assert made.parts(cells[0], 0.1, {}) == both
-    assert made.parts(cells[0], 1.0, {"size": ["large"], "rows": ["1000"]}) == (
-        {"size": "large", "rows": (1000,)},
-    )
+    assert made.parts(cells[0], 1.0, {"size": ["large"], "rows": ["1000"]}) == ({"size": "large", "rows": (1000,)},)
     planned = parse([*command(folder), "--only", "size=large"]).options.file.cells[0]
     assert planned.condition == {"system": "one", "size": "large"}
     assert planned.options.parts == both[1:]
@@ -212,9 +206,7 @@ def test_counts_that_are_asked_for_are_conditions_of_their_own(tmp_path):
     """So that the folder's index keeps those of the command line before."""
     names = []
     for rows in ("1000", "10000"):
-        options = parse(
-            command(study(tmp_path / "s"), "--only", "size=small", "--only", f"rows={rows}")
-        ).options
+        options = parse(command(study(tmp_path / "s"), "--only", "size=small", "--only", f"rows={rows}")).options
         names += [" ".join(cell.condition.values()) for cell in options.file.cells]
     assert names == ["one small 1000", "two small 1000", "one small 10000", "two small 10000"]
 
@@ -253,9 +245,7 @@ def test_each_cell_has_joules_answers_and_reasons_and_is_measured_once(tmp_path,
     often = [row for row in study_table.rows if row.phase == "often"]
     assert all(row.measures["duration_s"] == pytest.approx(0.04, rel=1e-3) for row in often)
     assert all(row.short_s == pytest.approx(0.002, rel=1e-3) and row.why for row in often)
-    best = {
-        (winner.measure, dict(winner.place)["rows"]): winner.system for winner in best_systems(study_table)
-    }
+    best = {(winner.measure, dict(winner.place)["rows"]): winner.system for winner in best_systems(study_table)}
     assert best["energy_per_operation_j", "1000"] == "one"  # which works a third of the time
     with (tmp_path / "out" / "study.csv").open() as lines:
         table = list(csv.DictReader(lines))
@@ -405,8 +395,6 @@ def test_a_dry_run_needs_no_rig_no_system_and_no_loader_and_counts_what_would_be
     absent = set().union(*planned["lacking"].values())
     assert main([*study, "--simulate"]) == 0
     said = capsys.readouterr().out
-    assert (
-        f"  to measure {len(planned['cells']) - len(absent)}" in said and "rig.toml is not there" not in said
-    )
+    assert f"  to measure {len(planned['cells']) - len(absent)}" in said and "rig.toml is not there" not in said
     assert (name == "s1") == (f"{len(absent)} cells not measured without it" in said and "mongod" in said)
     assert not (tmp_path / "new").exists()

@@ -49,9 +49,7 @@ def test_a_figure_has_every_combination_of_what_it_compares_and_nothing_else(fig
 def test_cells_that_figures_share_are_measured_once_and_say_so():
     plans = planned("--device", "rpi4")
     assert len(plans) == 9 + 12 + 12 + 12
-    [shared] = [
-        options for plan, options in plans if plan.condition_name == "sqlite rpi4 sd off zipfian read 1kb"
-    ]
+    [shared] = [options for plan, options in plans if plan.condition_name == "sqlite rpi4 sd off zipfian read 1kb"]
     assert shared.figures == {
         "2": ["system", "device"],
         "3": ["distribution"],
@@ -127,9 +125,7 @@ def test_what_the_study_does_not_have_is_one_line(capsys, words, says):
     assert says in complaint and complaint.count("\n") == 1
 
 
-def test_a_server_that_the_simulated_board_lacks_is_one_line_before_anything_is_measured(
-    tmp_path, monkeypatch, capsys
-):
+def test_a_server_that_the_simulated_board_lacks_is_one_line_before_anything_is_measured(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     argv = ["--device", "rpi4", "--simulate", "--only", "figure=2", "--out", str(tmp_path / "out")]
     if shutil.which("mongod"):

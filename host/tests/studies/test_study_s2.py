@@ -99,9 +99,7 @@ def test_all_stores_give_the_same_answers_on_the_same_data(tmp_path):
         (tmp_path / store).mkdir()
         lines = phase_lines(tmp_path / store, "--store", store)
         assert [(line["phase"], line["cell"]["records"]) for line in lines] == [
-            (phase, count)
-            for count in ("20", "50")
-            for phase in ("load", "insert", "get", "update", "remove", "close")
+            (phase, count) for count in ("20", "50") for phase in ("load", "insert", "get", "update", "remove", "close")
         ], "the paper's order"
         for line in lines:
             if line["phase"] == "close":
@@ -114,9 +112,7 @@ def test_all_stores_give_the_same_answers_on_the_same_data(tmp_path):
     assert all(answer == answers["sqlite"] for answer in answers.values())
     assert {line["operations"] for line in lines if line["phase"] in ("insert", "update", "remove")} == {10}
     gets = [line for line in lines if line["phase"] == "get"]
-    assert all(get["operations"] > get["answer"]["operations"] == 10 for get in gets), (
-        "further ones for joules"
-    )
+    assert all(get["operations"] > get["answer"]["operations"] == 10 for get in gets), "further ones for joules"
     stored = [line["answer"]["operations"] for line in lines if line["phase"] == "close"]
     assert stored == [30, 60], "what was inserted stays, what was removed is back"
     loads = [answers["sqlite"][0], answers["sqlite"][6]]
@@ -156,9 +152,7 @@ def test_a_store_whose_values_are_others_than_the_loaders_is_named(tmp_path, mon
         ("flatfolder", "sync", "sync"),
     ],
 )
-def test_the_default_durability_is_that_of_a_store_that_is_told_nothing(
-    monkeypatch, store, durability, means
-):
+def test_the_default_durability_is_that_of_a_store_that_is_told_nothing(monkeypatch, store, durability, means):
     """SQLite syncs each commit by default; the paper's program sets no PRAGMA."""
     module = imported_job(monkeypatch)
     assert module.durability(argparse.Namespace(store=store, durability=durability)) == means
@@ -167,9 +161,7 @@ def test_the_default_durability_is_that_of_a_store_that_is_told_nothing(
 def test_a_small_database_does_not_grow_beyond_five_times_its_records(monkeypatch):
     """The paper's program starts again at 500 of 100 records, and inserts 1,000 into 1,000."""
     module = imported_job(monkeypatch)
-    inserts = {
-        count: module.SizedStore("0-1KiB", count, 1, 1024, 1000).inserts for count in (100, 1000, 10**6)
-    }
+    inserts = {count: module.SizedStore("0-1KiB", count, 1, 1024, 1000).inserts for count in (100, 1000, 10**6)}
     assert inserts == {100: 400, 1000: 1000, 10**6: 1000}
 
 
@@ -178,10 +170,7 @@ def test_a_loader_that_fails_is_one_line(tmp_path):
     (tmp_path / "database" / "mine").touch()
     ended = job(tmp_path, "--store", "leveldb", "--results", str(tmp_path / "results"))
     assert ended.returncode == 1 and "mine" in ended.stderr.splitlines()[-1]
-    assert (
-        ended.stderr.splitlines()[-1].startswith("load, 20 records of 1-10KiB: ")
-        and "Traceback" not in ended.stderr
-    )
+    assert ended.stderr.splitlines()[-1].startswith("load, 20 records of 1-10KiB: ") and "Traceback" not in ended.stderr
 
 
 def imported_job(monkeypatch):
@@ -207,9 +196,7 @@ def test_text_takes_less_room_than_random_bytes_where_a_store_compresses(tmp_pat
 
 def test_values_can_be_pieces_of_a_file_of_the_user(tmp_path):
     (tmp_path / "book").write_text("It was a bright cold day. " * 400)
-    lines = phase_lines(
-        tmp_path, "--store", "flatfolder", "--text", str(tmp_path / "book"), "--parts", parts(5)
-    )
+    lines = phase_lines(tmp_path, "--store", "flatfolder", "--text", str(tmp_path / "book"), "--parts", parts(5))
     assert lines[0]["answer"]["operations"] == 5
     values = b"".join(path.read_bytes()[4:] for path in (tmp_path / "database" / "records").iterdir())
     assert values.count(b"bright cold day") > 20
@@ -242,9 +229,7 @@ def some_rows(blocks: int = 1) -> StudyTable:
         for phase in ("load", "get")
         for block in range(1, blocks + 1)
     ]
-    return StudyTable(
-        "s2", "S2", ("load", "get"), {"latency_mean_s": "least", "energy_j": "least"}, tuple(rows)
-    )
+    return StudyTable("s2", "S2", ("load", "get"), {"latency_mean_s": "least", "energy_j": "least"}, tuple(rows))
 
 
 def test_measures_are_drawn_over_the_counts_with_a_line_for_each_store():
@@ -281,9 +266,7 @@ def test_cells_with_the_papers_store_are_counted_by_figure_count_and_phase():
         assert many == {"insert": (0, 1), "get": (1, 1)}
     assert len(counted) == 4, "the disturbed figures are of other records"
     best = list(csv.DictReader(io.StringIO(best_csv(study))))
-    said = {
-        (row["phase"], row["records"]): row["paper"] for row in best if row["measure"] == "latency_mean_s"
-    }
+    said = {(row["phase"], row["records"]): row["paper"] for row in best if row["measure"] == "latency_mean_s"}
     assert said["get", "1000"] == "2.2, 4.2 leveldb" and said["insert", "1000"] == "2.2, 4.2 berkeleydb"
     words = [column.header for column in same_winners_table(study).columns]
     assert words == ["figure", "here", "insert", "get", "all"]
@@ -358,19 +341,15 @@ def test_every_store_has_joules_for_each_phase_and_the_best_is_named(tmp_path, c
     (study,) = read_studies(sorted(path.parent for path in (tmp_path / "s2").glob("*/run.json")))
     assert not study.faults
     assert {(row.system, row.phase) for row in study.rows} == {
-        (store, phase)
-        for store in STORES[:-1]
-        for phase in ("load", "insert", "get", "update", "remove", "close")
+        (store, phase) for store in STORES[:-1] for phase in ("load", "insert", "get", "update", "remove", "close")
     }
     for row in study.rows:
         records = int(row.cell["records"])
         wanted = {"load": records, "insert": min(100, 4 * records), "close": 0}.get(row.phase, 100)
         assert row.operations == wanted or (row.phase == "get" and row.operations > wanted)
         assert row.measures.get("energy_j", 1) > 0 and ("energy_j" in row.measures or row.why)
-    assert any(
-        "energy_j" in row.measures for row in study.rows
-    )  # the others are too short for it, and say so
+    assert any("energy_j" in row.measures for row in study.rows)  # the others are too short for it, and say so
     best = [winner for winner in best_systems(study) if winner.measure == "space_efficiency"]
-    assert [winner.phase for winner in best] == ["close", "close"] and {
-        winner.system for winner in best
-    } <= set(STORES[:-1])
+    assert [winner.phase for winner in best] == ["close", "close"] and {winner.system for winner in best} <= set(
+        STORES[:-1]
+    )

@@ -82,10 +82,7 @@ def test_every_system_does_every_phase_or_says_why_not(results, study):
     for lines in results.values():
         assert list(lines) == [(name, rows) for rows in ("40", "80") for name in names]
     missing = {
-        (system, name)
-        for system in results
-        for (name, _), line in results[system].items()
-        if line["not_supported"]
+        (system, name) for system in results for (name, _), line in results[system].items() if line["not_supported"]
     }
     assert missing == {("berkeleydb", "LOAD_ROWS")}
 
@@ -108,10 +105,7 @@ def test_durations_and_calls_are_of_the_runs_that_count_and_the_harness_is_apart
         read, harness = lines["READ", "80"], lines["HARNESS_READ", "80"]
         assert read["operations"] % 80 == harness["operations"] % 80 == 0
         assert harness["operations"] > 2 * 80, "done until it is long enough"
-        assert (
-            lines["AVG_SENSOR", "80"]["operations"] >= 2
-            and lines["AVG_SENSOR", "80"]["figures"]["calls"] == 1
-        )
+        assert lines["AVG_SENSOR", "80"]["operations"] >= 2 and lines["AVG_SENSOR", "80"]["figures"]["calls"] == 1
         assert lines["UPDATE_ROWS", "80"]["operations"] == 2 * lines["UPDATE_ROWS", "80"]["figures"]["calls"]
         figures = read["figures"]
         assert 0 < figures["least_s"] <= figures["mean_s"] <= figures["greatest_s"]

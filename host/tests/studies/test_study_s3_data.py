@@ -26,10 +26,7 @@ def test_drawn_readings_have_the_sensors_period_day_gaps_and_outliers_of_the_dep
         hour[row.at_us % readings.DAY_US // readings.HOUR_US].append(row)
     mean = {at: statistics.fmean(row.temperature for row in of) for at, of in hour.items()}
     assert max(mean, key=mean.get) in (13, 14, 15, 16) and max(mean.values()) - min(mean.values()) > 4
-    assert (
-        statistics.fmean(row.light for row in hour[14])
-        > 100 * statistics.fmean(row.light for row in hour[2]) / 10
-    )
+    assert statistics.fmean(row.light for row in hour[14]) > 100 * statistics.fmean(row.light for row in hour[2]) / 10
     values = [row.temperature for row in rows]
     middle, spread = statistics.fmean(values), statistics.stdev(values)
     assert 0.002 < sum(abs(value - middle) > 2 * spread for value in values) / len(values) < 0.05
@@ -56,9 +53,7 @@ def test_a_sample_covers_the_whole_deployment_and_two_sensors_share_many_hours(s
     for seed in (1, 2, 3):
         drawn = sorted(readings.drawn(rows, seed))
         for sensor in (1, 2, 54):
-            days = [
-                (row.at_us - readings.START_US) / readings.DAY_US for row in drawn if row.sensor == sensor
-            ]
+            days = [(row.at_us - readings.START_US) / readings.DAY_US for row in drawn if row.sensor == sensor]
             assert days[0] < 4 and days[-1] > 33, "from the first to the last days"
             assert sum(day < 19 for day in days) == pytest.approx(len(days) / 2, rel=0.25)
         pair = [[row for row in drawn if row.sensor == one] for one in (1, 2)]
@@ -73,9 +68,7 @@ def test_hot_sensors_are_fewer_by_each_of_its_conditions(study, rows):
     asked = phases.Parameters(study("readings").drawn(rows, 1), 1)
     every = {sensor for sensor, _ in answers.avg_sensor(asked.left)}
     warm = {sensor for sensor, _ in answers.hot_sensors(asked.left, phases.ABOVE, 0, len(every))}
-    counted = {
-        sensor for sensor, _ in answers.hot_sensors(asked.left, phases.ABOVE, asked.at_least, len(every))
-    }
+    counted = {sensor for sensor, _ in answers.hot_sensors(asked.left, phases.ABOVE, asked.at_least, len(every))}
     asked_for = {sensor for sensor, _ in asked.expected("HOT_SENSORS", 0)}
     assert asked_for < counted < warm < every and len(asked_for) == phases.K
 

@@ -33,9 +33,7 @@ def job(*arguments: str, first: Path = PROBE) -> subprocess.CompletedProcess[str
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=300)
 
 
-def test_drawn_points_span_13_days_of_both_fields_with_a_daily_cycle_and_follow_from_the_seed(
-    study, tmp_path
-):
+def test_drawn_points_span_13_days_of_both_fields_with_a_daily_cycle_and_follow_from_the_seed(study, tmp_path):
     points = study("points")
     points.draw(tmp_path / "one", 20_001, 1)
     left_out = {}
@@ -93,10 +91,7 @@ def test_a_file_of_another_form_or_a_server_that_ends_is_one_line(tmp_path):
     file.write_text("time,value\n1,2\n")
     ended = job("influxdb", "--storage", str(tmp_path), "--dataset", str(file), "--check")
     assert ended.returncode == 2
-    assert (
-        ended.stderr
-        == f"job.py: {file}: the first line must name the columns timestamp, value, field, sensor\n"
-    )
+    assert ended.stderr == f"job.py: {file}: the first line must name the columns timestamp, value, field, sensor\n"
     starts = ["sh", "-c", "echo no licence; exit 1"]
     commands = {
         "title": "TestDB",
@@ -173,9 +168,7 @@ with socket.create_server(("127.0.0.1", int(sys.argv[1]))):
         ),
     ],
 )
-def test_a_client_that_is_missing_or_of_the_wrong_version_is_one_line_before_points_are_made(
-    module, says, tmp_path
-):
+def test_a_client_that_is_missing_or_of_the_wrong_version_is_one_line_before_points_are_made(module, says, tmp_path):
     (tmp_path / "pymongo.py").write_text(module)
     (tmp_path / "medium").mkdir()
     with socket.create_server(("127.0.0.1", 0)) as free:
@@ -323,9 +316,7 @@ def test_servers_on_the_simulated_rig_give_one_answer_and_joules(tmp_path, monke
     assert "measured   InfluxDB 1." in said.out
     assert ("measured   QuestDB " in said.out) == ("questdb" in systems)
     assert "a stand-in: not mongod (in place of MongoDB)" in said.out
-    assert (
-        "not MongoDB: " in said.out and "stands in for MongoDB: these are not MongoDB's figures" in said.out
-    )
+    assert "not MongoDB: " in said.out and "stands in for MongoDB: these are not MongoDB's figures" in said.out
     (table,) = read_studies([path.parent for path in (tmp_path / "records").glob("*/run.json")])
     assert not table.faults
     rows = {(row.system, row.phase): row for row in table.rows}

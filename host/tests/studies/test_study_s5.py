@@ -161,9 +161,7 @@ def test_a_median_is_of_the_runs_and_progress_counts_to_what_the_check_has_said(
     run.all()
     changing = {"T2", "T4A", "T4B", "T5A", "T5B"}
     assert {test: run.times[test] for test in changing} == dict.fromkeys(changing, 1)
-    assert {test for test in run.times if test.startswith("HARNESS_")} == {
-        f"HARNESS_{x}" for x in {"T1", *changing}
-    }
+    assert {test for test in run.times if test.startswith("HARNESS_")} == {f"HARNESS_{x}" for x in {"T1", *changing}}
     run.progress.told_s = float("-inf")
     run.progress.tell()
     progress = [json.loads(line)["progress"]["operations"] for line in capfd.readouterr().out.splitlines()]
@@ -179,9 +177,7 @@ class Seen:
         self._file, self.calls = file, []
 
     def __getattr__(self, name):
-        return lambda given: self.calls.append(
-            (name, given, self._count("state = 'QA'"), self._count("1 = 1"))
-        )
+        return lambda given: self.calls.append((name, given, self._count("state = 'QA'"), self._count("1 = 1")))
 
     def _count(self, condition):
         with sqlite3.connect(self._file) as other:
@@ -299,9 +295,7 @@ def test_a_server_that_is_out_of_reach_or_lets_nobody_in_is_one_line(job, server
         (SimpleNamespace(version="4.0.29"), "pyodbc 4.0.29 is too old: 4.0.30 or later"),
     ],
 )
-def test_a_module_that_is_missing_or_of_the_wrong_version_is_one_line(
-    job, monkeypatch, module, says, tmp_path
-):
+def test_a_module_that_is_missing_or_of_the_wrong_version_is_one_line(job, monkeypatch, module, says, tmp_path):
     monkeypatch.setitem(sys.modules, "pyodbc", module)
     status, said, _ = job("sqlite-odbc", "--storage", str(tmp_path), "--check")
     assert status == 2 and says in said and said.count("\n") == 1

@@ -30,9 +30,7 @@ def plan(capsys, *options: str) -> tuple[int, str]:
 def test_cells_that_nobody_gave_a_connection_for_are_left_out_by_name(capsys, tmp_path):
     _, said = plan(capsys)
     assert "12 conditions in 3 randomised blocks" in said
-    assert (
-        "left out   sqlserver = ODBC connection string of a SQL Server: give it by --connections FILE" in said
-    )
+    assert "left out   sqlserver = ODBC connection string of a SQL Server: give it by --connections FILE" in said
     assert "left out   zen-odbc = " in said
     _, said = plan(capsys, *connections(tmp_path, sqlserver="DSN=x", zen_odbc="DSN=y"))
     assert "24 conditions" in said and "left out" not in said
@@ -112,7 +110,5 @@ def test_a_board_that_there_are_no_wheels_for_uses_its_own_modules(tmp_path, mon
     there = cell(tmp_path, "sqlite-odbc", "none")
     there.check(board)
     assert there.said["operations"] == 5 * (2 + 20 + 3 * 8 + 3 * 4)
-    with pytest.raises(
-        BadInput, match=rf"^S5, contacts in .*, zen-odbc: zen-odbc: give its .* \({reason}\)$"
-    ):
+    with pytest.raises(BadInput, match=rf"^S5, contacts in .*, zen-odbc: zen-odbc: give its .* \({reason}\)$"):
         cell(tmp_path, "zen-odbc", "none").check(board)

@@ -56,9 +56,7 @@ def test_a_module_is_fetched_once_brought_over_and_can_be_imported(tmp_path, ind
     requirements = pinned(tmp_path, wheel(index))
     files = tmp_path / "board"
     files.mkdir()
-    place = bring_wheels(
-        board(files, lambda path: shutil.copy(path, files)), requirements, tmp_path / "cache"
-    )
+    place = bring_wheels(board(files, lambda path: shutil.copy(path, files)), requirements, tmp_path / "cache")
     argv = [sys.executable, "-S", "-c", "import tinymodule; print(tinymodule.SAYS)"]
     said = subprocess.run(argv, env={"PYTHONPATH": place}, capture_output=True, text=True, check=True)
     assert said.stdout == "brought over\n"

@@ -17,9 +17,7 @@ def active(*units: str) -> list[list[str]]:
 
 
 ANSWERS = {
-    "policy": [
-        ["/c/policy0", "ondemand", "600000", "1500000", "performance ondemand userspace", "600000", "1500000"]
-    ],
+    "policy": [["/c/policy0", "ondemand", "600000", "1500000", "performance ondemand userspace", "600000", "1500000"]],
     "cpu": [["/s/cpu0", "always"], ["/s/cpu1", "1"], ["/s/cpu2", "1"], ["/s/cpu3", "1"]],
     "radio": [["/r/rfkill0", "bluetooth", "0", "hci0"], ["/r/rfkill1", "wlan", "0", "phy0"]],
     "interface": [["lo", "virtual"], ["eth0", "wired"], ["wlan0", "wifi"]],

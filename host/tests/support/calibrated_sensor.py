@@ -68,14 +68,12 @@ class TrueReference:
 
     def current(self, true_a):
         return true_a + sum(
-            self.errors.get(e.name, 0.0) * (e.current_share * true_a + e.current_a)
-            for e in self.reference.common
+            self.errors.get(e.name, 0.0) * (e.current_share * true_a + e.current_a) for e in self.reference.common
         )
 
     def voltage(self, true_v):
         return true_v + sum(
-            self.errors.get(e.name, 0.0) * (e.voltage_share * true_v + e.voltage_v)
-            for e in self.reference.common
+            self.errors.get(e.name, 0.0) * (e.voltage_share * true_v + e.voltage_v) for e in self.reference.common
         )
 
 

@@ -17,10 +17,7 @@ def trace(seconds, current_a, voltage_v=5.1, noise_a=NOISE_A, seed=1):
     """A trace whose current and voltage are numbers, or functions of the time [s], shape (n,) to (n,)."""
     time_s = np.arange(round(seconds / PERIOD_S)) * PERIOD_S
     noise = np.random.default_rng(seed).normal(0, noise_a, time_s.size)
-    values = [
-        course(time_s) if callable(course) else np.full(time_s.size, course)
-        for course in (current_a, voltage_v)
-    ]
+    values = [course(time_s) if callable(course) else np.full(time_s.size, course) for course in (current_a, voltage_v)]
     return PowerTrace.of(np.rint(time_s * 1e9).astype(np.int64), values[0] + noise, values[1])
 
 

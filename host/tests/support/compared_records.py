@@ -10,9 +10,7 @@ from opjoule.record.run_record import RunRecord
 KEY = "marginal_energy_per_operation_j"
 
 
-def made(
-    place: Path, value: float, *, u: float = 0.0, simulated: bool = False, changes=None, **settings
-) -> Path:
+def made(place: Path, value: float, *, u: float = 0.0, simulated: bool = False, changes=None, **settings) -> Path:
     """A finished record whose headline is `value` J; `changes` are further numbers of its result."""
     commit, durability = settings.pop("commit", "abc"), settings.pop("durability", "async")
     blocks, reset = settings.pop("blocks", {}), settings.pop("reset", {})

@@ -33,9 +33,9 @@ def fitted(*, wander_j=0.0, near_too_steep=1.0, own_variation=1.0, strays=0.0, s
     activity = np.full(COUNT, 0.3) if steady else activity
     duration_s = np.full(COUNT, WINDOW_S)
     group = groups({}, duration_s, np.zeros(COUNT, np.bool_), np.arange(COUNT) // 32)
-    mean = (
-        np.stack([np.bincount(group.near, kind_count) for kind_count in count.T]) / np.bincount(group.near)
-    ).T[group.near]
+    mean = (np.stack([np.bincount(group.near, kind_count) for kind_count in count.T]) / np.bincount(group.near)).T[
+        group.near
+    ]
     energy_j = (mean + near_too_steep * (count - mean)) @ [1e-3, 3e-3] + 1e-3 * activity
     energy_j += strays * 4e-3 * (own_load - own_load.mean() - load + load.mean())
     energy_j += rng.normal(0, 1e-3, COUNT) + np.repeat(rng.normal(0, wander_j, COUNT // 32), 32)
@@ -52,6 +52,4 @@ def fitted(*, wander_j=0.0, near_too_steep=1.0, own_variation=1.0, strays=0.0, s
 
 
 def reasons(fit_of_run, columns, **said):
-    return dict(
-        zip(NAMES, verdicts(NAMES, 2, PARTS, columns, fit_of_run, COUNT * WINDOW_S, **said), strict=True)
-    )
+    return dict(zip(NAMES, verdicts(NAMES, 2, PARTS, columns, fit_of_run, COUNT * WINDOW_S, **said), strict=True))

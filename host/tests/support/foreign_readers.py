@@ -133,8 +133,6 @@ READERS = {
 def run_loader(loader, phase, engine, path, workload, *more):
     """Runs one phase. `loader`: a command line. Returns: the phase's summary."""
     line = [*loader, phase, "--db", engine, "--path", path, "--workload", workload, *more]
-    done = subprocess.run(
-        [str(part) for part in line], capture_output=True, text=True, timeout=600, check=False
-    )
+    done = subprocess.run([str(part) for part in line], capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])["summary"]

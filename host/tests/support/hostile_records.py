@@ -203,9 +203,7 @@ def _all() -> dict[str, Harm]:
         for what, value in NUMBERS.items()
     }
     made |= {
-        f"{what}: {path}": partial(in_json, "run.json", path, text)
-        for path in TEXTUAL
-        for what, text in TEXTS.items()
+        f"{what}: {path}": partial(in_json, "run.json", path, text) for path in TEXTUAL for what, text in TEXTS.items()
     }
     made |= {
         f"{what}: {path} of result.json": partial(in_json, "result.json", path, value)
@@ -254,9 +252,7 @@ def _all() -> dict[str, Harm]:
         "no number among the currents": partial(in_table, "power", "current_a", _with(slice(None), np.nan)),
         "infinite currents": partial(in_table, "power", "current_a", _with(slice(None), np.inf)),
         "an operation at 2 to the 62": partial(in_table, "operations", "board_ns", _with(-1, 2**62)),
-        "operations that last 2 to the 62": partial(
-            in_table, "operations", "duration_ns", _with(slice(None), 2**62)
-        ),
+        "operations that last 2 to the 62": partial(in_table, "operations", "duration_ns", _with(slice(None), 2**62)),
         "no operations": partial(in_table, "operations", "board_ns", lambda _: None),
         "an event at 2 to the 62": partial(in_table, "events", "board_ns", _with(-1, 2**62)),
         "a counter at minus 2 to the 63": partial(in_table, "system", "board_ns", _with(0, -(2**63))),

@@ -104,10 +104,7 @@ class LoopbackRig:
         return [phase["name"] for phase in self.record().get("phases", [])]
 
     def windows(self) -> list[tuple[str, int, int]]:
-        return [
-            (phase["name"], phase["start_board_ns"], phase["end_board_ns"])
-            for phase in self.record()["phases"]
-        ]
+        return [(phase["name"], phase["start_board_ns"], phase["end_board_ns"]) for phase in self.record()["phases"]]
 
     def await_phase(self, name: str) -> None:
         deadline_s = time.monotonic() + 300

@@ -32,9 +32,7 @@ def own_lines(stderr):
 
 
 def start(out, *arguments):
-    line = command(
-        "--db", "leveldb", "--device", "rpi4", "--simulate", *SMALL, "--idle", "3", "--out", out, *arguments
-    )
+    line = command("--db", "leveldb", "--device", "rpi4", "--simulate", *SMALL, "--idle", "3", "--out", out, *arguments)
     return subprocess.Popen(
         line,
         stdout=subprocess.PIPE,

@@ -54,9 +54,7 @@ def _fetch_jars():
         with tempfile.TemporaryDirectory(prefix="mongo-java-server-", dir=JARS.parent) as folder:
             fetched = Path(folder) / "jars"
             subprocess.run([*fetch, f"-DoutputDirectory={fetched}"], check=True, timeout=1200)
-            pinned = dict(
-                reversed(line.split()) for line in (SOURCE / "jars.sha256").read_text().splitlines()
-            )
+            pinned = dict(reversed(line.split()) for line in (SOURCE / "jars.sha256").read_text().splitlines())
             assert folder_hashes(fetched) == pinned, "the jars from Maven Central are not the pinned ones"
             fetched.rename(JARS)
 
@@ -106,9 +104,7 @@ def stand_in_alone(folder):
 def main(command):
     """Runs a command with the address of a server in OPJOULE_TEST_MONGODB. Returns: its exit status."""
     with tempfile.TemporaryDirectory() as folder, mongo_server(folder) as address:
-        return subprocess.run(
-            command, env={**os.environ, "OPJOULE_TEST_MONGODB": address}, check=False
-        ).returncode
+        return subprocess.run(command, env={**os.environ, "OPJOULE_TEST_MONGODB": address}, check=False).returncode
 
 
 if __name__ == "__main__":

@@ -19,9 +19,7 @@ UNTOLD = "too few windows: 3"
 def scaled(entry, factor):
     """A number of result.json, or a group of them, times a factor."""
     if "value" not in entry:
-        return {
-            key: scaled(value, factor) if isinstance(value, dict) else value for key, value in entry.items()
-        }
+        return {key: scaled(value, factor) if isinstance(value, dict) else value for key, value in entry.items()}
     made = dict(entry)
     for name in ("value", "u"):
         if isinstance(made[name], float):

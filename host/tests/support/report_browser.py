@@ -106,9 +106,7 @@ class Browser:
         """Loads a page and waits until it is complete and a JavaScript condition is true."""
         self.page = address
         self.send("Page.navigate", url=address)
-        self.wait_for(
-            f"location.href === {json.dumps(address)} && document.readyState === 'complete' && {ready}"
-        )
+        self.wait_for(f"location.href === {json.dumps(address)} && document.readyState === 'complete' && {ready}")
 
     def run(self, script: str) -> Any:
         """The value of a JavaScript expression; promises are awaited."""
@@ -214,9 +212,7 @@ class Browser:
     def _note(self, event: dict[str, Any]) -> None:
         method, params = event.get("method"), event.get("params", {})
         if method == "Runtime.exceptionThrown":
-            self.complaints.append(
-                f"exception: {params['exceptionDetails'].get('exception', {}).get('description')}"
-            )
+            self.complaints.append(f"exception: {params['exceptionDetails'].get('exception', {}).get('description')}")
         elif method == "Runtime.consoleAPICalled" and params["type"] in ("error", "warning", "assert"):
             self.complaints.append(f"console: {params['args']}")
         elif method == "Log.entryAdded" and params["entry"]["level"] in ("error", "warning"):

@@ -108,9 +108,7 @@ def _write_trace(directory: Path, rng: np.random.Generator) -> None:
         begin = last + 1 + lost
         mean_a = float(amperes[last + 1 : begin].mean())
         journal.append_gap(
-            Gap.between(
-                int(centre_ns[last]), int(centre_ns[begin]), lost, "frames lost on the serial link", mean_a
-            )
+            Gap.between(int(centre_ns[last]), int(centre_ns[begin]), lost, "frames lost on the serial link", mean_a)
         )
     journal.append_samples(centre_ns[begin:], amperes[begin:], volts[begin:])
     journal.close()
@@ -162,9 +160,7 @@ def _write_events(directory: Path) -> None:
     rows = [_event("flush", 12.5 + 2 * k, 12.9 + 2 * k) for k in range(5)]
     rows += [_event("compaction", 13.0 + 3 * k, 14.6 + 3 * k) for k in range(4)]
     rows += [_event("sync", 22.0, 23.8)]
-    write_parquet(
-        directory / "events.parquet", schemas.EVENTS, [pa.Table.from_pylist(rows, schema=schemas.EVENTS)]
-    )
+    write_parquet(directory / "events.parquet", schemas.EVENTS, [pa.Table.from_pylist(rows, schema=schemas.EVENTS)])
 
 
 def _event(name: str, start_s: float, end_s: float) -> dict[str, Any]:

@@ -14,9 +14,7 @@ EDGES_S = {"idle-before": (0, 3), "run": (3, 5), "settle": (5, 6), "idle-after":
 
 def synthetic(place: Path, db: str, true_j: float, stated_j: float, u: float, block: int = 1) -> None:
     """A SYNTHETIC record of a run whose operations took `true_j` above idle each, and that states something else."""
-    made = RunRecord.create(
-        place, {"db": db, "study": "ycsb", "storage": "sd", "block": block}, simulated=True
-    )
+    made = RunRecord.create(place, {"db": db, "study": "ycsb", "storage": "sd", "block": block}, simulated=True)
     made.update(phases=[usual_phase(name, 1, int(a * 1e9), int(b * 1e9)) for name, (a, b) in EDGES_S.items()])
     run_j = true_j * OPERATIONS
     rows = [(0.0, 0.0), (3.0, 3 * IDLE_W), (5.0, 5 * IDLE_W + run_j), (9.0, 9 * IDLE_W + run_j)]

@@ -69,9 +69,7 @@ class PairsSource:
 
     def frame(self, shunt: list[int] | None = None, flags: int = 0) -> m.Pairs:
         if shunt is None:
-            shunt = [
-                FULL_SCALE if self.full_scale else 1000 + (self.index + i) % 500 for i in range(self.count)
-            ]
+            shunt = [FULL_SCALE if self.full_scale else 1000 + (self.index + i) % 500 for i in range(self.count)]
         items = np.zeros(len(shunt), dtype=m.Pairs.ITEM)
         items["delta_ticks"], items["shunt"], items["bus"] = PERIOD_TICKS, shunt, self.bus
         if shunt:
@@ -91,9 +89,7 @@ class PairsSource:
 class SoftwareMeter:
     """Answers on a pty until closed. `deaf`: ignores commands; `frames`: number of sample frames after each start."""
 
-    def __init__(
-        self, *, version: int = m.VERSION, deaf: bool = False, frames: int = 20, noise: bytes = b""
-    ) -> None:
+    def __init__(self, *, version: int = m.VERSION, deaf: bool = False, frames: int = 20, noise: bytes = b"") -> None:
         self._master, self._slave = pty.openpty()
         tty.setraw(self._slave)
         self.path = os.ttyname(self._slave)
@@ -179,6 +175,4 @@ class SoftwareMeter:
         source = self.source
         row = (source.index & wrap, source.shunt_sum & wrap, source.bus_sum & wrap, source.clipped & 0xFFFF)
         items = np.array([row], dtype=m.Status.ITEM)
-        return m.Status(
-            self._acquisition, 2, source.ticks & wrap, source.ticks >> 32, 0, 900, (0,) * 13, items
-        )
+        return m.Status(self._acquisition, 2, source.ticks & wrap, source.ticks >> 32, 0, 900, (0,) * 13, items)

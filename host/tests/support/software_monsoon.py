@@ -31,9 +31,7 @@ class Supply:
 
     def means(self, slots):
         edges_s = np.arange(slots + 1) * SLOT_NS * 1e-9
-        return tuple(
-            np.diff(self.integral(v, edges_s)) / (SLOT_NS * 1e-9) for v in (self.current_a, self.voltage_v)
-        )
+        return tuple(np.diff(self.integral(v, edges_s)) / (SLOT_NS * 1e-9) for v in (self.current_a, self.voltage_v))
 
 
 @dataclass(frozen=True)
@@ -211,9 +209,7 @@ class SoftwareMonsoon:
 
     def sendCommand(self, operation, value):
         if self._started_ns is not None:
-            raise ValueError(
-                "Power Monitor Error, attempted to send a command while the unit is in Sample Mode."
-            )
+            raise ValueError("Power Monitor Error, attempted to send a command while the unit is in Sample Mode.")
         self._memory[operation] = int(value)
 
     def startSampling(self, calTime, maxTime):

@@ -30,9 +30,7 @@ RANGE, OFFSET, OHM, GAIN, CONSTANT = 4, 98.0, 0.0564, 0.9695, 0.001
 
 def words(amperes, *, first=0, logic=None):
     """32-bit samples of currents in the top range."""
-    codes = np.rint(((np.asarray(amperes) - CONSTANT) / GAIN / (1.8 / 163840 / OHM) + OFFSET) / 4).astype(
-        np.uint32
-    )
+    codes = np.rint(((np.asarray(amperes) - CONSTANT) / GAIN / (1.8 / 163840 / OHM) + OFFSET) / 4).astype(np.uint32)
     counter = ((np.arange(codes.size) + first) % 64).astype(np.uint32)
     bits = np.zeros(codes.size, np.uint32) if logic is None else np.asarray(logic, np.uint32)
     return np.minimum(codes, 0x3FFF) | RANGE << 14 | counter << 18 | bits << 24

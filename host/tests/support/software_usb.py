@@ -165,9 +165,7 @@ class SoftwareKm003c(SoftwareDevice):
     ids = (0x5FC9, 0x0063)
     interfaces = ((0, VENDOR, BULK, 0x01, 0x81), (1, HID, INTERRUPT, 0x05, 0x85))
 
-    def __init__(
-        self, supply=None, *, silent_after=None, lose=(), kind=0x41, stale=0, reversed=False, **what
-    ):
+    def __init__(self, supply=None, *, silent_after=None, lose=(), kind=0x41, stale=0, reversed=False, **what):
         super().__init__(**what)
         self.supply = supply or Supply()
         self.silent_after, self.lose, self.kind, self.reversed = silent_after, set(lose), kind, reversed
@@ -177,9 +175,7 @@ class SoftwareKm003c(SoftwareDevice):
     def take(self, data):
         assert data[0] == 0x0C and data[2:] == b"\x02\x00", "GET_DATA of attribute ADC"
         self.requests += 1
-        if self.requests in self.lose or (
-            self.silent_after is not None and self.requests > self.silent_after
-        ):
+        if self.requests in self.lose or (self.silent_after is not None and self.requests > self.silent_after):
             return
         self._answers.append(self._answer(data[1]))
 
@@ -219,9 +215,7 @@ class SoftwareFnirsi(SoftwareDevice):
     ids = (0x2E3C, 0x5558)
     interfaces = ((0, STORAGE, BULK, 0x04, 0x84), (3, HID, INTERRUPT, 0x03, 0x83))
 
-    def __init__(
-        self, supply=None, *, mute=False, silent_after=None, first=(), spoil=(), per_request=None, **what
-    ):
+    def __init__(self, supply=None, *, mute=False, silent_after=None, first=(), spoil=(), per_request=None, **what):
         super().__init__(**what)
         self.per_request = self._left = per_request
         self.supply = supply or Supply()

@@ -15,7 +15,5 @@ PASSWORD = "not-for-records"
 def connections(folder: Path, **lines: str) -> list[str]:
     """Option of the job and the host with a file of such lines; _ in a name stands for -."""
     file = folder / "connections"
-    file.write_text(
-        "# of the test\n" + "".join(f"{name.replace('_', '-')} = {line}\n" for name, line in lines.items())
-    )
+    file.write_text("# of the test\n" + "".join(f"{name.replace('_', '-')} = {line}\n" for name, line in lines.items()))
     return ["--connections", str(file)]

@@ -53,9 +53,7 @@ def rows(pattern: str, count: int = 11, step_s: float = 0.1, first: int = 0) -> 
     each = []
     for number in range(first, count):
         time_s = number * step_s
-        each.append(
-            pattern.format(t=f"{time_s:.4f}", ms=round(time_s * 1e3), us=round(time_s * 1e6), n=number) + "\n"
-        )
+        each.append(pattern.format(t=f"{time_s:.4f}", ms=round(time_s * 1e3), us=round(time_s * 1e6), n=number) + "\n")
     return "".join(each)
 
 

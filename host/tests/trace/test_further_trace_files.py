@@ -41,8 +41,7 @@ FILES = {
     "overload": File("t_s,i_A,v_V\n" + rows("{t},0.6,5").replace("0.5000,0.6", "0.5000,OL")),
     "nothing measured": File("t_s,i_A,v_V\n" + rows("{t},0.6,5").replace("0.5000,0.6", "0.5000,--")),
     "thousands in the time": File(
-        "Time (ms),Current (mA),Voltage (V)\n"
-        + "".join(f'"{900 + 100 * n:,}","600.0","5.00"\n' for n in range(11))
+        "Time (ms),Current (mA),Voltage (V)\n" + "".join(f'"{900 + 100 * n:,}","600.0","5.00"\n' for n in range(11))
     ),
     "names that are units": File("When,Volts,Amps\n" + clock("11/23/2026 {am},5,0.6", "2026-11-23T13:10:00")),
     "minutes": File("time_min,current_A,voltage_V\n" + rows("{t},0.6,5"), energy_j=180.0),
@@ -55,12 +54,8 @@ FILES = {
         "time_s,Vin (V),Vout (V),Iin (A),Iout (A)\n" + rows("{t},12,5,0.3,0.6"),
         refusal=r"voltage: Vin \(V\), Vout",
     ),
-    "rails": File(
-        "time_ms,VDD_IN_mW,VDD_CPU_mW\n" + rows("{ms},3000,900"), voltage=5.0, refusal="power: VDD_IN_mW"
-    ),
-    "a rail named": File(
-        "time_ms,VDD_IN_mW,VDD_CPU_mW\n" + rows("{ms},3000,900"), {"power": "VDD_IN_mW"}, voltage=5.0
-    ),
+    "rails": File("time_ms,VDD_IN_mW,VDD_CPU_mW\n" + rows("{ms},3000,900"), voltage=5.0, refusal="power: VDD_IN_mW"),
+    "a rail named": File("time_ms,VDD_IN_mW,VDD_CPU_mW\n" + rows("{ms},3000,900"), {"power": "VDD_IN_mW"}, voltage=5.0),
     "Linux' power supply": File("time,current_now_uA,voltage_now_uV\n" + clock("{unix},600000,5000000")),
     "two clocks": File("Sample Time (s),System Time,Current (A),Voltage (V)\n" + rows("{t},21:10:00,0.6,5")),
     "notes in a column": File("time_s,current_A,voltage_V,note\n" + rows('{t},0.6,5,"a, b"')),
@@ -72,9 +67,7 @@ FILES = {
         "time_s,channel_a,channel_b,voltage_v\n" + rows("{t},600,1,5"),
         refusal="no column with a unit of current",
     ),
-    "a percentage": File(
-        "t_s,current_%,voltage_V\n" + rows("{t},60,5"), refusal="no column with a unit of current"
-    ),
+    "a percentage": File("t_s,current_%,voltage_V\n" + rows("{t},60,5"), refusal="no column with a unit of current"),
     "an oscilloscope": File(
         "X,CH1,CH2,Start,Increment,\nSequence,Volt,Volt,-6.0e-02,5.0e-02,\n" + rows("{n},5.0,0.6,,,"),
         refusal="no column with a unit of time",
@@ -83,9 +76,7 @@ FILES = {
         "time_s,current_A,voltage_V\n0.2,0.6,5\n0.1,0.6,5\n0.0,0.6,5\n",
         refusal="time does not increase at row 2",
     ),
-    "a page of the web": File(
-        "<html><body>not found</body></html>\n", refusal="no header line followed by a line"
-    ),
+    "a page of the web": File("<html><body>not found</body></html>\n", refusal="no header line followed by a line"),
     "JSON": File('{"t": 0, "mA": 600, "V": 5}\n' * 5, refusal="no header line followed by a line"),
 }
 

@@ -23,9 +23,7 @@ def library(columns, rates=(RATE_HZ, RATE_HZ)):
                 raise RuntimeError("open EMPTY[13]: The target of the operation is empty")
             named = enumerate(columns.items())
             self.signals = {
-                number: SimpleNamespace(
-                    signal_id=number, name=name, length=values.size, sample_rate=rates[number]
-                )
+                number: SimpleNamespace(signal_id=number, name=name, length=values.size, sample_rate=rates[number])
                 for number, (name, values) in named
             }
 

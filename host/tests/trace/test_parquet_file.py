@@ -10,9 +10,7 @@ SCHEMA = pa.schema([("current_a", pa.float64())])
 
 
 def parts_of(current_a, rows):
-    return [
-        pa.table({"current_a": current_a[at : at + rows]}, SCHEMA) for at in range(0, current_a.size, rows)
-    ]
+    return [pa.table({"current_a": current_a[at : at + rows]}, SCHEMA) for at in range(0, current_a.size, rows)]
 
 
 @pytest.mark.parametrize("step_a, dictionary", [(1e-4, True), (0.0, False)])

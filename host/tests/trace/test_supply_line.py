@@ -30,9 +30,7 @@ def true_current(seconds, level, seed=1, on_s=(0.035, 0.046)):
     rng = np.random.default_rng(seed)
     count = int(seconds * SECOND_NS / CONVERSION_NS) * FINE
     current_a = np.full(count, level[0])
-    edges = (np.cumsum(rng.uniform(*on_s, int(seconds / on_s[0]) + 2)) * 1e9 / CONVERSION_NS * FINE).astype(
-        int
-    )
+    edges = (np.cumsum(rng.uniform(*on_s, int(seconds / on_s[0]) + 2)) * 1e9 / CONVERSION_NS * FINE).astype(int)
     for start, end in zip(edges[::2], edges[1::2], strict=False):
         current_a[start:end] = level[1]
     return current_a
@@ -47,9 +45,7 @@ def measured(current_a, source_v, resistance_ohm, step_v=4e-3):
     mean_v = voltage_v[: conversions * FINE].reshape(shape).mean(axis=1)
     number = np.arange(conversions)
     is_bus = number % (ROW + 1) == 0
-    bus = BusReadings(
-        (number[is_bus] + 1).astype(np.int64) * CONVERSION_NS, np.rint(mean_v[is_bus] / step_v) * step_v
-    )
+    bus = BusReadings((number[is_bus] + 1).astype(np.int64) * CONVERSION_NS, np.rint(mean_v[is_bus] / step_v) * step_v)
     centre_ns = number[~is_bus].astype(np.int64) * CONVERSION_NS + CONVERSION_NS // 2
     held = PowerTrace.of(centre_ns, np.rint(mean_a[~is_bus] / 1e-4) * 1e-4, np.repeat(bus.voltage_v, ROW))
     energy = np.concatenate([[0.0], np.cumsum(current_a * voltage_v)]) * CONVERSION_NS * 1e-9 / FINE

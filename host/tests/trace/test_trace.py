@@ -116,10 +116,7 @@ def test_conversion_keeps_metadata_and_leaves_no_temporary_file(tmp_path):
     recorded(tmp_path).close()
     to_parquet(tmp_path)
     assert not list(tmp_path.glob("*.tmp"))
-    assert (
-        pq.read_schema(tmp_path / "power.parquet").metadata[b"opjoule.schema"]
-        == b'{"name": "power", "version": 2}'
-    )
+    assert pq.read_schema(tmp_path / "power.parquet").metadata[b"opjoule.schema"] == b'{"name": "power", "version": 2}'
 
 
 def test_clipped_samples_keep_their_mark_in_streams_and_parquet(tmp_path):

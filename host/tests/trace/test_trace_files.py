@@ -28,8 +28,7 @@ def ppk2(metadata: object, current_ua: np.ndarray) -> bytes:
 
 
 SMARTPOWER3 = (
-    "{n:010d},15120,0230,03478,1,05000,{ch0:04d},{p0:05d},{on0},00,"
-    "05100,{ch1:04d},{p1:05d},{on1},00,a7,3f{extra}\r\n"
+    "{n:010d},15120,0230,03478,1,05000,{ch0:04d},{p0:05d},{on0},00,05100,{ch1:04d},{p1:05d},{on1},00,a7,3f{extra}\r\n"
 )
 
 
@@ -71,9 +70,7 @@ FILES = {
         ppk2({"metadata": {"samplesPerSecond": 100}, "formatVersion": 2}, np.full(101, 6e5)), voltage=5.0
     ),
     "joulescope statistics": File("#time,current,voltage,power,charge,energy\n" + rows("{t},0.6,5,3,0,0")),
-    "joulescope statistics in UTC": File(
-        "#time,current,voltage,power,charge,energy\n" + clock("{iso}Z,0.6,5,3,0,0")
-    ),
+    "joulescope statistics in UTC": File("#time,current,voltage,power,charge,energy\n" + clock("{iso}Z,0.6,5,3,0,0")),
     "joulescope waveform": File(
         "# time,JS220-001122.i,JS220-001122.v,JS220-001122.p\n"
         + rows("{t}00000000e+00,6.000000e-01,5.000000e+00,3.000000e+00")
@@ -114,9 +111,7 @@ FILES = {
     "devlib": File("timestamp_time,board_power\n" + rows("{t},3.0"), voltage=5.0),
     "otii": File('"Timestamp (s)","Arc - Main Current (A)","Arc - Main Voltage (V)"\n' + rows("{t},0.6,5")),
     # layouts
-    "shunt beside the supply": File(
-        "time_ms,shunt_mV,bus_V,current_mA,power_mW\n" + rows("{ms},60,5,600,3000")
-    ),
+    "shunt beside the supply": File("time_ms,shunt_mV,bus_V,current_mA,power_mW\n" + rows("{ms},60,5,600,3000")),
     "minimum, mean, maximum": File(
         "time_s,current_min_A,current_avg_A,current_max_A,voltage_V\n" + rows("{t},0.2,0.6,4.4,5")
     ),
@@ -139,8 +134,7 @@ FILES = {
     "twelve hours": File("time,current mA,voltage V\n" + clock("{am},600,5", "2026-11-03T11:59:59.5")),
     "UTC in milliseconds": File("utc,I/mA,U/V\n" + rows("1772000000{ms:03d},600,5", 10), energy_j=2.7),
     "comments before the header": File(
-        "# my logger 1.2\n# shunt: 0.1 ohm\n\nBoard: rpi4\ntime (s),current (A),voltage (V)\n"
-        + rows("{t},0.6,5")
+        "# my logger 1.2\n# shunt: 0.1 ohm\n\nBoard: rpi4\ntime (s),current (A),voltage (V)\n" + rows("{t},0.6,5")
     ),
     "comments among the rows": File(
         "time (s),current (A),voltage (V)\n" + rows("{t},0.6,5", 5) + "# run 2\n" + rows("{t},0.6,5", first=5)
@@ -165,9 +159,7 @@ FILES = {
     "a garbled field": File(
         "time (s),current (A),voltage (V)\n" + rows("{t},0.6,5").replace("0.5000,0.6", "0.5000,0.6#")
     ),
-    "a garbled time": File(
-        "time (s),current (A),voltage (V)\n" + rows("{t},0.6,5").replace("0.5000", "950.5000")
-    ),
+    "a garbled time": File("time (s),current (A),voltage (V)\n" + rows("{t},0.6,5").replace("0.5000", "950.5000")),
     "a broken line": File(
         "time (s),current (A),voltage (V)\n" + rows("{t},0.6,5").replace("0.5000,0.6,5", "0.5000,0.6")
     ),
@@ -185,9 +177,7 @@ FILES = {
         "time_s,current_min_A,current_max_A,voltage_V\n" + rows("{t},0.2,4.4,5"),
         refusal="current: current_min_A",
     ),
-    "a maximum alone": File(
-        "time_s,current_max_A,voltage_V\n" + rows("{t},4.4,5"), refusal="current: current_max_A"
-    ),
+    "a maximum alone": File("time_s,current_max_A,voltage_V\n" + rows("{t},4.4,5"), refusal="current: current_max_A"),
     "the shunt's voltage alone": File(
         "time_ms,shunt_mV,current_mA\n" + rows("{ms},60,600"), refusal="no voltage: state"
     ),
@@ -197,9 +187,7 @@ FILES = {
     "current in another unit than named": File(
         "time_s,current_A,voltage_V,power_W\n" + rows("{t},600,5,3"), refusal="power_W is 3 W on average"
     ),
-    "smartpower3 with both channels": File(
-        smartpower3(on1=1), refusal="current: ch0_mA, ch1_mA; voltage: ch0_mV"
-    ),
+    "smartpower3 with both channels": File(smartpower3(on1=1), refusal="current: ch0_mA, ch1_mA; voltage: ch0_mV"),
     "powersensor3 with two pairs": File(
         PS3.format(more=" current1 voltage1 power1") + rows("S {t} 100000 {us} 0.6 5 3 0.1 12 1.2 4.2"),
         refusal="current: current0, current1",
@@ -213,9 +201,7 @@ FILES = {
         refusal="1772000000.123456, then 1772000000.123455",
     ),
     "no unit": File("time,current,voltage\n" + rows("{t},600,5"), refusal="no column with a unit of time"),
-    "no time": File(
-        "current_mA,voltage_V\n" + rows("600,5"), refusal="N evenly spaced rows a second, --rate N"
-    ),
+    "no time": File("current_mA,voltage_V\n" + rows("600,5"), refusal="N evenly spaced rows a second, --rate N"),
     "thousands or decimals": File(
         '"ms","mA","V"\n' + "".join(f'"{number}","1,234","5"\n' for number in range(5)),
         refusal="or one between thousands",
@@ -234,13 +220,9 @@ FILES = {
         {"current": "1:A"},
         refusal="leave out --columns",
     ),
-    "a session without a rate": File(
-        ppk2({"metadata": {}}, np.full(9, 6e5)), refusal="states no samplesPerSecond"
-    ),
+    "a session without a rate": File(ppk2({"metadata": {}}, np.full(9, 6e5)), refusal="states no samplesPerSecond"),
     "a session that is cut off": File(
-        ppk2({"metadata": {"samplesPerSecond": 100}}, np.full(99, 6e5)).replace(
-            b"session.raw", b"session.rav", 1
-        ),
+        ppk2({"metadata": {"samplesPerSecond": 100}}, np.full(99, 6e5)).replace(b"session.raw", b"session.rav", 1),
         refusal="damaged: .*save the session again",
     ),
 }
@@ -281,9 +263,9 @@ def test_rows_that_are_left_out_are_counted_and_the_first_is_named(tmp_path):
 
 def test_times_without_a_date_and_a_number_that_falls_back_are_told_with_all_their_digits(tmp_path):
     with pytest.raises(BadInput, match=r"Time is 1772000000\.1234567, then 1772000000\.1234561"):
-        File(
-            "Time,I (A),U (V)\n1772000000.1234567,0.6,5\n1772000000.1234561,0.6,5\n1772000000.2,0.6,5\n"
-        ).read(tmp_path)
+        File("Time,I (A),U (V)\n1772000000.1234567,0.6,5\n1772000000.1234561,0.6,5\n1772000000.2,0.6,5\n").read(
+            tmp_path
+        )
 
 
 def test_a_decimal_comma_counts_wherever_it_first_appears(tmp_path):

@@ -34,9 +34,7 @@ def trials(tmp_path_factory):
 
 
 @pytest.mark.parametrize("quantity", QUANTITIES)
-def test_intervals_of_a_sensor_as_delivered_hold_the_truth_and_are_no_wider_than_they_must_be(
-    trials, quantity
-):
+def test_intervals_of_a_sensor_as_delivered_hold_the_truth_and_are_no_wider_than_they_must_be(trials, quantity):
     assert RMS_MIN < rms_error(trials, "delivered", quantity) < RMS_MAX
 
 

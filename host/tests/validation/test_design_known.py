@@ -81,10 +81,7 @@ def known(operations: OperationTable) -> Known:
     kind = np.select([operations.of_kind(name) for name in kinds], range(len(kinds))).astype(np.uint8)
     energy_j = np.array(list(JOULES.values()))[kind]
     threads = (operations.thread == number for number in np.unique(operations.thread))
-    pieces = [
-        Steady(begin_s[of_thread], (begin_s + length_s)[of_thread], energy_j[of_thread])
-        for of_thread in threads
-    ]
+    pieces = [Steady(begin_s[of_thread], (begin_s + length_s)[of_thread], energy_j[of_thread]) for of_thread in threads]
     end_s = RUN_STARTS_S + SEEN_S
     true_j = {name: float(energy_j[kind == at].sum()) for at, name in enumerate(kinds)}
     never = (np.array([RUN_STARTS_S, end_s + 60.0]), np.zeros(2))

@@ -30,8 +30,7 @@ def test_an_activity_draws_in_the_seconds_that_are_its_own(timeline):
     edges_ns = timeline.operations.board_ns[[0, -1]] + np.array([-(10**9), 10**11])
     own_s = background_s(edges_ns, timeline.activities, one_thread=True)
     watt = [
-        draw(np.random.default_rng(seed), timeline).true_j["compaction"] / own_s["compaction"][0]
-        for seed in range(40)
+        draw(np.random.default_rng(seed), timeline).true_j["compaction"] / own_s["compaction"][0] for seed in range(40)
     ]
     assert min(watt) > 0.3 * 0.8 and max(watt) < 1.5 * 1.25
     assert max(watt) / min(watt) > 2, "at random"

@@ -186,9 +186,7 @@ def test_answers_say_power_rate_temperature_and_phase(growing):
     answer = replies.known["run"]({})
     assert "SIMULATED" in answer["title"] and answer["duration_s"] == pytest.approx(4.0, abs=0.05)
     now = answer["now"]
-    assert {
-        key: now[key] for key in ("power_w", "operations_per_s", "temperature_c", "phase", "is_least")
-    } == {
+    assert {key: now[key] for key in ("power_w", "operations_per_s", "temperature_c", "phase", "is_least")} == {
         "power_w": pytest.approx(6.0, abs=0.05),
         "operations_per_s": pytest.approx(1000.0, rel=0.01),
         "temperature_c": 51.0,

@@ -14,9 +14,7 @@ from view_client import served
 DONE = "!!window.viewer && viewer.asking === 0 && viewer.runs.length > 0"
 LISTED = "!!window.viewer && viewer.asking === 0 && viewer.table.whole"
 
-pytestmark = pytest.mark.skipif(
-    not shutil.which("chromium"), reason="Debian's package chromium is not installed"
-)
+pytestmark = pytest.mark.skipif(not shutil.which("chromium"), reason="Debian's package chromium is not installed")
 
 
 @pytest.fixture(scope="module")
@@ -53,9 +51,7 @@ def browser(chromium, server):
 def choose(browser, *names):
     """Clicks the boxes of these runs, one after the other."""
     for name in names:
-        browser.run(
-            f"[...document.querySelectorAll('.runs input')].find((box) => box.value === '{name}').click()"
-        )
+        browser.run(f"[...document.querySelectorAll('.runs input')].find((box) => box.value === '{name}').click()")
         browser.wait_for("viewer.asking === 0")
 
 
@@ -87,9 +83,7 @@ def place(browser, time_s):
 def test_a_stretch_selected_by_mouse_shows_the_joules_of_the_library(browser, folder):
     browser.drag(place(browser, 1.3), place(browser, 2.3))
     browser.wait_for("document.querySelectorAll('[data-key=energy_j]').length === 1 && viewer.asking === 0")
-    start_s, end_s = (
-        float(browser.run(f"document.getElementById('{field}').value")) for field in ("from", "to")
-    )
+    start_s, end_s = (float(browser.run(f"document.getElementById('{field}').value")) for field in ("from", "to"))
     assert (start_s, end_s) == pytest.approx((1.3, 2.3), abs=0.02)
     energy = opjoule.open_run(folder / "c").energy(start_s, end_s)
     assert energy.operations > 0
@@ -100,9 +94,7 @@ def test_a_stretch_selected_by_mouse_shows_the_joules_of_the_library(browser, fo
         "energy_per_operation_j",
         "marginal_energy_per_operation_j",
     ):
-        assert shown(browser, key) == quantity_text(getattr(energy, key)) and " ± " in shown(browser, key), (
-            key
-        )
+        assert shown(browser, key) == quantity_text(getattr(energy, key)) and " ± " in shown(browser, key), key
     assert browser.complaints == []
 
 
@@ -116,9 +108,7 @@ def test_a_stretch_is_selected_and_moved_by_keys(browser, folder):
     assert shown(browser, "energy_j") == quantity_text(energy.energy_j)
     browser.key("ArrowRight", shift=True)
     browser.key("]")
-    browser.wait_for(
-        f"Number(document.getElementById('to').value) < {chosen[1] - 1e-6} && viewer.asking === 0"
-    )
+    browser.wait_for(f"Number(document.getElementById('to').value) < {chosen[1] - 1e-6} && viewer.asking === 0")
     browser.key("Escape")
     assert browser.run("document.querySelectorAll('[data-key]').length") == 0
 
@@ -167,9 +157,7 @@ def test_the_table_says_what_to_know_of_each_run_before_one_is_chosen(chromium, 
     assert set(rows) == {"a", "b", "c", "d"}
     assert all("SIMULATED" in rows[name] for name in "abc") and "SIMULATED" not in rows["d"]
     assert "one run" in rows["a"] and "one run" not in rows["c"]
-    assert (
-        "fault" in rows["d"] and "SQLite" in rows["d"] and "fan was off" in rows["b"] and "paper" in rows["b"]
-    )
+    assert "fault" in rows["d"] and "SQLite" in rows["d"] and "fan was off" in rows["b"] and "paper" in rows["b"]
 
 
 def test_the_table_is_filtered_and_sorted(browser):
@@ -191,9 +179,7 @@ def test_the_table_is_filtered_and_sorted(browser):
 
 def test_a_phase_takes_the_length_that_it_has_in_each_run(browser, folder):
     choose(browser, "a")
-    browser.run(
-        "[...document.querySelectorAll('#phases button')].find((one) => one.textContent === 'run 1').click()"
-    )
+    browser.run("[...document.querySelectorAll('#phases button')].find((one) => one.textContent === 'run 1').click()")
     browser.wait_for("document.querySelectorAll('[data-key=energy_j]').length === 2 && viewer.asking === 0")
     for column, name in enumerate(("c", "a")):
         run = opjoule.open_run(folder / name)
@@ -212,9 +198,7 @@ def test_joules_add_up_to_those_of_the_stretch(browser, folder):
         )
         drawn = browser.run("viewer.running.plot.data[1]")
         assert drawn[0] == 0 and drawn[-1] == pytest.approx(getattr(energy, key).value, rel=1e-6)
-        assert quantity_text(getattr(energy, key)) in browser.run(
-            "document.getElementById('running-said').textContent"
-        )
+        assert quantity_text(getattr(energy, key)) in browser.run("document.getElementById('running-said').textContent")
     assert len(drawn) == 400 and drawn == sorted(drawn)
 
 
@@ -239,9 +223,7 @@ def test_dark_and_light_have_their_own_colours(browser):
     browser.emulate()
     light = browser.run(pixels)
     browser.emulate(dark=True)
-    browser.run(
-        "new Promise(requestAnimationFrame).then(() => new Promise(requestAnimationFrame)).then(() => 0)"
-    )
+    browser.run("new Promise(requestAnimationFrame).then(() => new Promise(requestAnimationFrame)).then(() => 0)")
     assert browser.run(pixels) != light
     browser.emulate()
 
@@ -259,9 +241,7 @@ def test_every_text_stands_out_from_its_ground(browser, dark):
 def test_every_control_has_a_name_and_nothing_is_cut_off_on_a_phone(browser):
     nodes = browser.send("Accessibility.getFullAXTree")["nodes"]
     roles = ("button", "checkbox", "combobox", "textbox", "searchbox", "application", "link")
-    controls = [
-        node for node in nodes if node.get("role", {}).get("value") in roles and not node.get("ignored")
-    ]
+    controls = [node for node in nodes if node.get("role", {}).get("value") in roles and not node.get("ignored")]
     assert len(controls) >= 10
     assert all(node.get("name", {}).get("value") for node in controls)
     for width in (390, 800, 1280):

@@ -48,8 +48,6 @@ def test_a_long_trace_has_no_level_of_single_samples_and_asks_for_those_of_a_sho
     power_w = np.random.default_rng(3).normal(5, 1, count)
     made = Pyramid.of(SampleParts.of(np.arange(count) * 1e-3, {POWER: power_w}), 1e-3)
     assert made.levels[0].samples_per_cell == FINEST and len(made.levels[0]) == -(-count // FINEST)
-    pyramid = Pyramid(
-        made.levels, lambda start_s, end_s: stretches.append((start_s, end_s)) or track([1.0, 2.0])
-    )
+    pyramid = Pyramid(made.levels, lambda start_s, end_s: stretches.append((start_s, end_s)) or track([1.0, 2.0]))
     assert pyramid.view(0.0, count * 1e-3, 1000).samples_per_cell > 1 and not stretches
     assert pyramid.view(10.0, 11.0, 1000).samples_per_cell == 1 and stretches == [pytest.approx((10.0, 11.0))]

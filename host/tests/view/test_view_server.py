@@ -89,9 +89,7 @@ def test_its_own_names_are_answered(server, name):
     assert get(server, f"/{server.token}/runs", Host=f"{name}:{server.server_port}")[0] == 200
 
 
-@pytest.mark.parametrize(
-    "origin", ["null", "https://evil.example", "http://127.0.0.1", "http://localhost:{port}"]
-)
+@pytest.mark.parametrize("origin", ["null", "https://evil.example", "http://127.0.0.1", "http://localhost:{port}"])
 def test_another_page_is_refused(server, origin):
     header = origin.replace("{port}", str(server.server_port))
     assert get(server, f"/{server.token}/runs", Origin=header)[0] == 403
@@ -118,9 +116,7 @@ def test_a_path_that_is_no_page_is_not_found(server, path):
     assert get(server, f"/{server.token}/{path}")[0] == 404
 
 
-@pytest.mark.parametrize(
-    "name", ["../outside", "..", ".", "", "/etc", "20261122-made/../20261122-made", "none\0"]
-)
+@pytest.mark.parametrize("name", ["../outside", "..", ".", "", "/etc", "20261122-made/../20261122-made", "none\0"])
 def test_only_runs_of_the_list_can_be_opened(server, name):
     for what in ("run", "power", "stretch"):
         status, value = ask(server, what, run=name, start=0, end=1, columns=100)
@@ -149,9 +145,7 @@ def test_a_stretch_outside_the_trace_is_reported(server):
 
 def test_only_questions_are_taken(server):
     with socket.create_connection(("127.0.0.1", server.server_port), timeout=60) as link:
-        link.sendall(
-            f"POST /{server.token}/runs HTTP/1.0\r\nHost: 127.0.0.1:{server.server_port}\r\n\r\n".encode()
-        )
+        link.sendall(f"POST /{server.token}/runs HTTP/1.0\r\nHost: 127.0.0.1:{server.server_port}\r\n\r\n".encode())
         assert b"501" in link.makefile("rb").readline()
 
 

@@ -71,9 +71,9 @@ class Measured:
         self.rig.link.heal()
         shell = SshConnection(self.rig.sshd.target, self.rig.sshd.options())
         try:
-            left = recover(
-                shell, [Medium(str(self.rig.storage))], self.folder / "back", str(self.folder / "journal")
-            )[1]
+            left = recover(shell, [Medium(str(self.rig.storage))], self.folder / "back", str(self.folder / "journal"))[
+                1
+            ]
         finally:
             shell.close()
         if left:
@@ -91,9 +91,7 @@ class Measured:
         after = judged(self.rig.out, running.returncode, said)
         if after.status != "complete" or after.wrong:
             reasons = RunRecord.open(self.rig.out).run.faults if after.status != "no record" else []
-            trial.wrong.append(
-                f"next measurement failed: {after.status} {after.wrong} {reasons} {said.strip()[-200:]}"
-            )
+            trial.wrong.append(f"next measurement failed: {after.status} {after.wrong} {reasons} {said.strip()[-200:]}")
 
 
 def link_cut(measured: Measured) -> Trial:

@@ -135,9 +135,7 @@ def line_trial(name: str, chance: random.Random, folder: Path) -> Trial:
         try:
             command = [*COMMAND, "record", "--meter", f"serial:{folder}/bad", "--out", str(folder / "run")]
             command += ["--seconds", str(RECORDED_S)]
-            ended = subprocess.run(
-                command, capture_output=True, text=True, timeout=LIMIT_S, check=False, env=env()
-            )
+            ended = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False, env=env())
         finally:
             meter.kill()
             line.close()

@@ -37,9 +37,7 @@ LENGTH_S = 25.0
 """Approximate lifetime of its processes."""
 LOADER_LIVES_S = {"load": 0.3, "run": 3.0}
 KILLED = ("measure.py", "rig-sim", "probe", "loader", "medium-sim")
-FAULTS = {
-    f"{what}: {name}": (sent, name) for what, sent in (("killed", 9), ("stopped 20 s", 19)) for name in KILLED
-}
+FAULTS = {f"{what}: {name}": (sent, name) for what, sent in (("killed", 9), ("stopped 20 s", 19)) for name in KILLED}
 
 
 def measurement_trial(name: str, chance: random.Random, folder: Path) -> Trial:
@@ -101,6 +99,4 @@ def _check_next(trial: Trial, folder: Path) -> None:
     after = judged(folder / "next", ended.returncode, ended.stderr)
     if after.status != "complete" or after.wrong:
         faults = RunRecord.open(folder / "next").faults if (folder / "next").exists() else []
-        trial.wrong.append(
-            f"next measurement failed: {after.status} {after.wrong} {faults} {ended.returncode}"
-        )
+        trial.wrong.append(f"next measurement failed: {after.status} {after.wrong} {faults} {ended.returncode}")

@@ -52,9 +52,7 @@ class Recording:
         meter.stdout.readline()
         return meter
 
-    def start(
-        self, out: Path, *, meter: str = "", seconds: float = RECORDED_S, **more: str
-    ) -> subprocess.Popen[str]:
+    def start(self, out: Path, *, meter: str = "", seconds: float = RECORDED_S, **more: str) -> subprocess.Popen[str]:
         """Starts `measure.py record`, with additional environment variables."""
         command = [*COMMAND, "record", "--meter", meter or f"serial:{self.folder}/meter", "--out", str(out)]
         return subprocess.Popen(
@@ -94,9 +92,7 @@ class Recording:
         next_one = self.ended(self.start(self.folder / "next", seconds=0.5))
         after = judged(self.folder / "next", next_one, self.said, exact=True)
         if after.status != "complete" or after.wrong:
-            trial.wrong.append(
-                f"next recording failed: {after.status} {after.wrong} {self.said.strip()[-200:]}"
-            )
+            trial.wrong.append(f"next recording failed: {after.status} {after.wrong} {self.said.strip()[-200:]}")
         return trial
 
     def close(self) -> None:

@@ -111,9 +111,7 @@ class Fleet:
             try:
                 await self._session(link)
             except SchedulerGone:
-                self.say(
-                    f"the scheduler at {self.address} has gone: waiting for it; the rigs go on with their cells"
-                )
+                self.say(f"the scheduler at {self.address} has gone: waiting for it; the rigs go on with their cells")
                 until_s = time.monotonic() + self.wait_s
                 self._cut_off |= {rig.name: until_s for rig in self._present.values()}
             finally:
@@ -167,9 +165,7 @@ class Fleet:
         if rig.task is not None:
             rig.task.cancel()
             await asyncio.gather(rig.task, return_exceptions=True)
-        self.say(
-            f"{name} has gone" + (": its cell goes to another rig" if self._blocks.under_way(name) else "")
-        )
+        self.say(f"{name} has gone" + (": its cell goes to another rig" if self._blocks.under_way(name) else ""))
         self._blocks.give_back(name)
 
     async def _joined(self, link: Link, address: str, worker: Mapping[str, Any]) -> None:
@@ -230,9 +226,7 @@ class Fleet:
     def _set_aside(self, rig: FleetRig, why: str) -> None:
         rig.aside = True
         self._blocks.give_back(rig.name)
-        self.say(
-            f"{rig.name} is set aside: {why}; its cells go to other rigs: mend it and start its worker again"
-        )
+        self.say(f"{rig.name} is set aside: {why}; its cells go to other rigs: mend it and start its worker again")
 
     async def _measure(self, link: Link, rig: FleetRig, cell: Cell) -> None:
         if not cell.is_missing:
@@ -272,9 +266,7 @@ class Fleet:
         spare = set()
 
         async def fetch(parcel: Parcel, ranges: Sequence[Range]) -> Sequence[bytes]:
-            parts: Sequence[bytes] = await link.ask(
-                rig.address, RigService.read, parcel.job, parcel.name, ranges
-            )
+            parts: Sequence[bytes] = await link.ask(rig.address, RigService.read, parcel.job, parcel.name, ranges)
             return parts
 
         for parcel in waits.parcels:

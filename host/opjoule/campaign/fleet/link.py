@@ -46,9 +46,7 @@ class Link:
         try:
             _, probe = await asyncio.wait_for(asyncio.open_connection(*parts(address)), CONNECT_S)
             probe.close()
-            client = await made(
-                address, asynchronous=True, timeout=ANSWER_S, security=security, set_as_default=False
-            )
+            client = await made(address, asynchronous=True, timeout=ANSWER_S, security=security, set_as_default=False)
             identity = await client.scheduler.identity(n_workers=0)
         except OSError as error:
             raise SchedulerGone(str(error) or "it takes too long") from None

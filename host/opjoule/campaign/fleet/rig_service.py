@@ -147,9 +147,7 @@ class RigService:
         outcome = _read(place / OUTCOME, Outcome)
         if outcome is None:
             printed = (place / OUTPUT).read_text(errors="replace").splitlines()
-            outcome = Outcome(
-                status or 1, printed[-1] if printed else f"its program ended with status {status}"
-            )
+            outcome = Outcome(status or 1, printed[-1] if printed else f"its program ended with status {status}")
         outcome = msgspec.structs.replace(outcome, took_s=time.monotonic() - started_s)
         if status not in (-signal.SIGINT, 130):
             write_whole(place / OUTCOME, msgspec.json.encode(outcome))

@@ -72,9 +72,7 @@ def run_calibrate(options: CalibrateOptions) -> int:
     held = [_against_truth(*load, bounds, file.at(options.room_temperature)) for load in loads]
     if options.json:
         outcome |= {"against_truth": held} if held else {}
-        print(
-            json.dumps({"file": str(path), "picture": str(picture), "simulated": file.simulated, **outcome})
-        )
+        print(json.dumps({"file": str(path), "picture": str(picture), "simulated": file.simulated, **outcome}))
         return 0
     print(f"{file.title}")
     for line in outcome["lines"]:
@@ -95,9 +93,7 @@ def run_check(options: CalibrateOptions) -> int:
         room_c = options.room_temperature
         calibration = find_calibration(folder, bounds, simulated=simulated, temperature_c=room_c)
         if calibration is None:
-            raise BadInput(
-                f"{folder} contains no calibration of sensor {bounds.sensor_id}: calibrate it first"
-            )
+            raise BadInput(f"{folder} contains no calibration of sensor {bounds.sensor_id}: calibrate it first")
         taken = setup.points(lambda points: None)
     if not taken:
         raise CalibrationFault("no point was taken, so drift cannot be judged")
@@ -127,9 +123,7 @@ def _opened(
     folder: Path, options: CalibrateOptions, loads_a: Sequence[float], unseen_a: Sequence[float] = ()
 ) -> AbstractContextManager[CalibrationSetup]:
     """The setup that the command line describes; a simulated one plays these loads."""
-    return (
-        open_simulated_setup(options, loads_a, unseen_a) if options.simulate else open_setup(folder, options)
-    )
+    return open_simulated_setup(options, loads_a, unseen_a) if options.simulate else open_setup(folder, options)
 
 
 def _folder(options: CalibrationsOptions) -> Path:
@@ -175,9 +169,7 @@ def _tell_truth(held: Sequence[dict[str, Any]], next_command: str) -> None:
             for words, key in (("as delivered", "delivered"), ("calibrated", "calibrated"))
         ]
         print(f"  {load['current_a']:g} A, {load['true_w']:.4f} W: {', '.join(parts)}")
-    print(
-        f"No measurement uses this calibration. Next: {next_command}; with hardware: docs/how-to/calibrate.md"
-    )
+    print(f"No measurement uses this calibration. Next: {next_command}; with hardware: docs/how-to/calibrate.md")
 
 
 def _outcome(fitted: Fitted, bounds: ErrorBounds) -> dict[str, Any]:
@@ -219,8 +211,7 @@ def run_show(options: CalibrationsOptions) -> int:
     now_utc = datetime.now(UTC)
     if options.json:
         entries = [
-            {"file": str(path), "sensor": file.sensor.id, "date_utc": file.date_utc.isoformat()}
-            for path, file in files
+            {"file": str(path), "sensor": file.sensor.id, "date_utc": file.date_utc.isoformat()} for path, file in files
         ]
         print(json.dumps(entries))
         return 0

@@ -60,9 +60,7 @@ class PointsOptions(Options):
     reference: str | None = option(
         str, "NAME", "a multimeter whose readings you type: model and serial number", **{EXCLUSIVE: False}
     )
-    reference_meter: str | None = option(
-        str, "KIND:PLACE", "another meter of the rig, in series", **{EXCLUSIVE: False}
-    )
+    reference_meter: str | None = option(str, "KIND:PLACE", "another meter of the rig, in series", **{EXCLUSIVE: False})
     current: str | None = option(str, "ACCURACY", "accuracy of typed currents, for example 0.2%%+1mA")
     over: str | None = option(
         str, "OHM,ACCURACY", "type the voltage over this resistor instead of a current: 0.1,0.1%%"
@@ -70,9 +68,7 @@ class PointsOptions(Options):
     voltage: str | None = option(
         str, "ACCURACY", "accuracy of typed voltages on the board side of the sensor, for example 0.05%%+1mV"
     )
-    same_voltage: bool = flag(
-        "also use the reference meter's voltage; it must measure at the same place as the sensor"
-    )
+    same_voltage: bool = flag("also use the reference meter's voltage; it must measure at the same place as the sensor")
     device: str | None = option(
         str, "NAME", "a board of rig.toml that plays the loads by itself (with --reference-meter)"
     )
@@ -103,9 +99,7 @@ def _checked(parser: Parser, options: CalibrateOptions) -> CalibrateOptions:
     }
     for name, value in stated.items() if options.simulate else ():
         if value:
-            parser.error(
-                f"{name} {value} and --simulate: a simulated bench has its own; leave out one of the two"
-            )
+            parser.error(f"{name} {value} and --simulate: a simulated bench has its own; leave out one of the two")
     if not (options.simulate or options.reference or options.reference_meter):
         parser.error(
             "give --reference NAME or --reference-meter KIND:PLACE; without hardware, --simulate shows the procedure"

@@ -82,9 +82,7 @@ class RecordedMeter:
         if self.bounds.calibration:
             trace = self.bounds.calibration.apply(trace)
         u_ns = clock_map.u_ns(sum(stretch_ns) // 2)
-        steady = (
-            stretch_ns[1] - stretch_ns[0] >= STEADY_S * 0.99e9
-        )  # long enough for the shunt's temperature to settle
+        steady = stretch_ns[1] - stretch_ns[0] >= STEADY_S * 0.99e9  # long enough for the shunt's temperature to settle
         placed = Cells.of(trace), (start_ns, end_ns), self.bounds
         return ReadPoint.of(*placed, u_ns=u_ns, period_ns=period_ns, steady=steady)
 
@@ -175,9 +173,7 @@ class CalibrationSetup:
     def unseen(self) -> list[tuple[SteadyLoad, ReadPoint]]:
         """Loads of a simulated setup at which no point was taken, each with the sensor's reading."""
         simulated = self.simulated
-        return (
-            simulated.unseen(self.sensor.bounds, steady=self.options.seconds >= STEADY_S) if simulated else []
-        )
+        return simulated.unseen(self.sensor.bounds, steady=self.options.seconds >= STEADY_S) if simulated else []
 
     def _point(self, level: int = 0) -> ReferencePoint:
         """Takes one point now; if a board is the load, at this level of its load.
@@ -232,9 +228,7 @@ def open_setup(folder: Path, options: CalibrateOptions) -> Iterator[CalibrationS
     """
     typed = _typed(options)
     if options.device and (not options.reference_meter or typed):
-        raise BadInput(
-            "with --device the board plays the loads and nothing is typed: give only --reference-meter"
-        )
+        raise BadInput("with --device the board plays the loads and nothing is typed: give only --reference-meter")
     name = options.meter or read_rig(options.rig).meter
     keep = _keep(options)
     with recorded(name, keep / "sensor") as sensor:
@@ -276,16 +270,12 @@ def open_simulated_setup(
     keep = _keep(options)
     truth = keep / "simulator-truth.json"
     with closing(
-        SimulatedBench(
-            typed, loads_a, unseen_a, seconds=options.seconds, root=ROOT, truth=truth, seed=options.seed
-        )
+        SimulatedBench(typed, loads_a, unseen_a, seconds=options.seconds, root=ROOT, truth=truth, seed=options.seed)
     ) as simulated:
 
         def next_load(number: int) -> str:
             goes_on = simulated.next_load(number)
-            say(
-                f"{_load_question(number)}{f'(SIMULATED) {simulated.load.current_a:g} A' if goes_on else DONE[0]}"
-            )
+            say(f"{_load_question(number)}{f'(SIMULATED) {simulated.load.current_a:g} A' if goes_on else DONE[0]}")
             return "" if goes_on else DONE[0]
 
         def answer(question: str, quantity: TypedQuantity) -> str:

@@ -83,9 +83,7 @@ def _add_blocks(options: AgainOptions) -> int:
 def _deciding(standing: Standing, folder: Path, blocks: int) -> int:
     """Number of blocks that are expected to decide. Raises: BadInput: nothing can be compared."""
     if standing.refused:
-        raise BadInput(
-            f"{folder}: nothing can be compared ({standing.refused}); --blocks N adds N blocks anyway"
-        )
+        raise BadInput(f"{folder}: nothing can be compared ({standing.refused}); --blocks N adds N blocks anyway")
     return standing.deciding_blocks(blocks)
 
 
@@ -116,9 +114,7 @@ def _cells_of(
                 f"{folder} was measured on several rigs: raise `repeats` in the campaign's file and use its scheduler"
             )
         plan = replace(plan_again(folder / run.folder, {}), repeats=blocks, asked=asked)
-        cells.append(
-            (replace(plan, condition=run.condition, rank=run.rank), _recorded_options(asked, options))
-        )
+        cells.append((replace(plan, condition=run.condition, rank=run.rank), _recorded_options(asked, options)))
     return cells
 
 

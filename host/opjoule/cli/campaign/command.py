@@ -140,17 +140,13 @@ def _plans(file: CampaignFile) -> list[tuple[Plan, PlanningOptions]]:
     return list(by_identity.values())
 
 
-def _about(
-    file: CampaignFile, campaign: Campaign, folder: Path, needed: TimeNeeded | None, lacks: Lacks
-) -> list[str]:
+def _about(file: CampaignFile, campaign: Campaign, folder: Path, needed: TimeNeeded | None, lacks: Lacks) -> list[str]:
     """The plan in words. `needed`: a study's time, estimated from its records at any scale."""
     mark = " (SIMULATED)" if campaign.simulated else ""
     cells, to_measure = len(campaign.cells), _to_measure(campaign, lacks)
     done = sum(cell.is_complete for cell in campaign.cells)
     given_up = [cell for cell in campaign.cells if not cell.is_complete and not cell.is_missing]
-    failed = [
-        f"  given up   {cell.runs[-1].name}, block {cell.block}: {cell.runs[-1].why}" for cell in given_up
-    ]
+    failed = [f"  given up   {cell.runs[-1].name}, block {cell.block}: {cell.runs[-1].why}" for cell in given_up]
     return [
         f"{file.name}{mark}: {counted(cells, 'cell')}, {counted(len(file.cells), 'condition')} in "
         f"{counted(campaign.blocks, 'randomised block')}, order from seed {file.seed}",

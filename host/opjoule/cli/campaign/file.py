@@ -38,9 +38,7 @@ from opjoule.toml_file import (
 KEYS: Final = (
     *("name", "repeats", "until", "blocks_limit", "seed", "retries", "constants", "axes", "exclude", "where"),
 )
-NOT_OF_A_CELL: Final = (
-    *("out", "json", "dry_run", "repeats", "seed", "until_u", "repeats_limit", "help", "version"),
-)
+NOT_OF_A_CELL: Final = (*("out", "json", "dry_run", "repeats", "seed", "until_u", "repeats_limit", "help", "version"),)
 """Options that the campaign sets itself, or that have no meaning in a campaign."""
 _NEEDED: Final = {"db": "leveldb", "device": "rpi4"}
 """Options that every cell needs, with an example each."""
@@ -116,9 +114,7 @@ class CampaignFile:
         try:
             entry = read_toml(path)
         except OSError as error:
-            raise BadInput(
-                f"{path}: {error.strerror}: give a campaign's file, like those in campaigns/"
-            ) from None
+            raise BadInput(f"{path}: {error.strerror}: give a campaign's file, like those in campaigns/") from None
         try:
             return cls._of(entry, path)
         except BadInput as error:
@@ -160,9 +156,7 @@ def _until(entry: Mapping[str, Any], blocks: int) -> UntilNarrow | None:
     wanted = entry.get("until")
     if wanted is None:
         if "blocks_limit" in entry:
-            raise BadInput(
-                'blocks_limit limits the blocks that until adds: give until, for example until = "5%"'
-            )
+            raise BadInput('blocks_limit limits the blocks that until adds: give until, for example until = "5%"')
         return None
     try:
         half_width = percent(str(wanted))
@@ -199,9 +193,7 @@ def _check_options(where: str, names: Iterable[str]) -> None:
     known = [*dict.fromkeys((*MEASURE.parser().option_names, *AXES, "properties"))]
     for name in names:
         if name.replace("-", "_") not in known and "." not in name:
-            raise BadInput(
-                f"{where} unknown option '{name}': {suggestion(name, known)}{_LISTED}, {_PROPERTY}"
-            )
+            raise BadInput(f"{where} unknown option '{name}': {suggestion(name, known)}{_LISTED}, {_PROPERTY}")
 
 
 def _read_cell(words: Sequence[str], condition: Mapping[str, str]) -> YcsbOptions:
@@ -241,9 +233,7 @@ def _cells(entry: Mapping[str, Any], seed: int) -> tuple[PlannedCell, ...]:
         settings = {**constants, **condition, **cell_settings}
         for name, example in _NEEDED.items():
             if name not in settings:
-                raise BadInput(
-                    f'{name} is missing: give it under [constants], for example {name} = "{example}"'
-                )
+                raise BadInput(f'{name} is missing: give it under [constants], for example {name} = "{example}"')
         words = (*words_of(settings), "--seed", str(seed))
         cells.append(PlannedCell(condition, _read_cell(words, condition), len(cells)))
     if not cells:

@@ -93,16 +93,10 @@ def security(options: TlsOptions) -> Any:
     from distributed import Security  # noqa: PLC0415  # loaded only if needed
 
     files = {"cert": str(options.tls_cert), "key": str(options.tls_key)}
-    roles = {
-        f"tls_{role}_{kind}": file
-        for role in ("client", "worker", "scheduler")
-        for kind, file in files.items()
-    }
+    roles = {f"tls_{role}_{kind}": file for role in ("client", "worker", "scheduler") for kind, file in files.items()}
     for path in options.tls_files:
         if not path.is_file():
-            raise BadInput(
-                f"{path} does not exist: give PEM files to --tls-ca-file, --tls-cert and --tls-key"
-            )
+            raise BadInput(f"{path} does not exist: give PEM files to --tls-ca-file, --tls-cert and --tls-key")
     made: Any = Security
     return made(require_encryption=True, tls_ca_file=str(options.tls_ca_file), **roles)
 

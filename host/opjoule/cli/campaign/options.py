@@ -97,12 +97,8 @@ class TlsOptions(Options):
     tls_ca_file: Path | None = option(
         Path, "FILE", "certificate of the authority (PEM); allows only connections with TLS"
     )
-    tls_cert: Path | None = option(
-        Path, "FILE", "certificate of this program (PEM); allows only connections with TLS"
-    )
-    tls_key: Path | None = option(
-        Path, "FILE", "key of that certificate (PEM); allows only connections with TLS"
-    )
+    tls_cert: Path | None = option(Path, "FILE", "certificate of this program (PEM); allows only connections with TLS")
+    tls_key: Path | None = option(Path, "FILE", "key of that certificate (PEM); allows only connections with TLS")
 
     @property
     def tls_files(self) -> list[Path]:
@@ -155,9 +151,7 @@ class StudyChoice(Options):
     seed: int = option(seed, "N", "seed of the data, the order and a simulated rig (default: 1)", 1)
 
 
-class StudyOptions(
-    TlsOptions, SchedulerChoice, OutputOptions, HowOptions, RigOptions, SimulateOptions, StudyChoice
-):
+class StudyOptions(TlsOptions, SchedulerChoice, OutputOptions, HowOptions, RigOptions, SimulateOptions, StudyChoice):
     """Options of a study on one rig or several."""
 
 
@@ -180,9 +174,7 @@ class WorkerOptions(ListeningOptions):
     """A worker's scheduler, rig and folder."""
 
     scheduler: str = positional(str, "ADDRESS", "address of its scheduler, for example tcp://127.0.0.1:8786")
-    rig: Path | None = option(
-        directory, "FILE", "description of the rig: boards, media and meter", **{EXCLUSIVE: True}
-    )
+    rig: Path | None = option(directory, "FILE", "description of the rig: boards, media and meter", **{EXCLUSIVE: True})
     simulate: bool = flag("use a simulated rig", **{EXCLUSIVE: True})
     name: str = option(
         str,
@@ -193,9 +185,7 @@ class WorkerOptions(ListeningOptions):
     spool: Path | None = option(
         directory, "DIR", "folder for records that are not yet fetched (default: build/spool/NAME)"
     )
-    host: str | None = option(
-        str, "ADDRESS", "address to listen on (default: the one that reaches the scheduler)"
-    )
+    host: str | None = option(str, "ADDRESS", "address to listen on (default: the one that reaches the scheduler)")
 
 
 class CellOptions(Options):
@@ -246,9 +236,7 @@ WORKER: Final = Command(
     "Measures cells of campaigns on this computer's rig, one at a time, until Ctrl-C. If the scheduler cannot be "
     "reached, the worker waits for it. Keeps each record until its campaign has fetched it.",
     checked=_checked,
-    needs=lambda options: Needs(
-        loader=True, simulate=options.simulate, fleet=True
-    ),  # before its cells need it
+    needs=lambda options: Needs(loader=True, simulate=options.simulate, fleet=True),  # before its cells need it
 )
 CELL: Final = Command(
     "campaign cell",
@@ -304,9 +292,7 @@ class CommandsOptions(FolderOptions, CycleOptions, RigOptions, SimulateOptions, 
         "P%",
         "after --blocks, add blocks until the interval of every ratio is within this, for example 5%%",
     )
-    blocks_limit: int = option(
-        repeat_count, "N", f"most blocks with --until (default: {BLOCKS_LIMIT})", BLOCKS_LIMIT
-    )
+    blocks_limit: int = option(repeat_count, "N", f"most blocks with --until (default: {BLOCKS_LIMIT})", BLOCKS_LIMIT)
     warmup: int = option(
         count,
         "N",
@@ -323,9 +309,7 @@ class CommandsOptions(FolderOptions, CycleOptions, RigOptions, SimulateOptions, 
         directory, "FILE", "file to copy to the board before the measurement; {files}/NAME in a command"
     )
     seed: int = option(seed, "N", "seed of the order and of a simulated rig (default: 1)", 1)
-    commands: tuple[str, ...] = positionals(
-        str, "COMMAND", "two or more shell commands after --, each in quotes"
-    )
+    commands: tuple[str, ...] = positionals(str, "COMMAND", "two or more shell commands after --, each in quotes")
 
 
 @dataclass(frozen=True)
@@ -351,9 +335,7 @@ class PlannedCampaign:
             options.check_network(parser, options.scheduler or "")
         boards = sorted({cell.options.architecture for cell in file.cells} - {""})
         if len(boards) > 1 and not (options.dry_run or options.scheduler):
-            parser.error(
-                f"one campaign cannot measure boards of {' and '.join(boards)}: use one campaign for each"
-            )
+            parser.error(f"one campaign cannot measure boards of {' and '.join(boards)}: use one campaign for each")
         return cls(file, options)
 
 
@@ -364,9 +346,7 @@ def needs_of_campaign(campaign: PlannedCampaign) -> Needs:
         # The loader checks a campaign file's workload and properties; those of a study are checked already.
         loader = not campaign.file.shared and any(isinstance(cell, YcsbOptions) for cell in cells)
         engines = frozenset().union(*map(engines_of, cells))
-        return Needs(
-            loader=loader, engines=engines if loader else frozenset(), fleet=not campaign.options.dry_run
-        )
+        return Needs(loader=loader, engines=engines if loader else frozenset(), fleet=not campaign.options.dry_run)
     return needs_of_measurements(cells)
 
 
@@ -377,8 +357,6 @@ CAMPAIGN: Final = Command(
     "Measures every combination of the axes in a file, in randomised blocks, with one record per measurement. Cells "
     "that have a complete record are not measured again.",
     _EPILOG,
-    checked=lambda parser, options: PlannedCampaign.checked(
-        parser, options, lambda: CampaignFile.read(options.file)
-    ),
+    checked=lambda parser, options: PlannedCampaign.checked(parser, options, lambda: CampaignFile.read(options.file)),
     needs=needs_of_campaign,
 )

@@ -40,9 +40,7 @@ DISTURB: Final = "disturb"
 """An axis that is also an option of every measurement; its value `none` means no background load."""
 
 
-def workload_cells(
-    study: StudyFolder, options: StudyOptions, only: Mapping[str, Sequence[str]]
-) -> list[PlannedCell]:
+def workload_cells(study: StudyFolder, options: StudyOptions, only: Mapping[str, Sequence[str]]) -> list[PlannedCell]:
     """The requested cells, each with the options of its measurement.
 
     A simulated rig has a state of its own. There, cells that differ only in the board's state are merged.
@@ -78,12 +76,8 @@ def _of_axes(study: StudyFolder, cell: Mapping[str, str], options: StudyOptions)
     for axis, value in cell.items():
         workload = workload.replace(f"{{{axis}}}", value)
     named = {"db" if axis == SYSTEM else axis: value for axis, value in cell.items()}
-    described = {
-        axis for cells in study.where for axis in cells["when"] if axis not in AXES and "." not in axis
-    }
-    asked_axes = {
-        axis: value for axis, value in named.items() if axis not in {*places(study.workload), *described}
-    }
+    described = {axis for cells in study.where for axis in cells["when"] if axis not in AXES and "." not in axis}
+    asked_axes = {axis: value for axis, value in named.items() if axis not in {*places(study.workload), *described}}
     return {"device": options.device, "workload": workload, **asked_axes}
 
 
@@ -158,13 +152,9 @@ def _check(definition: StudyFolder, options: StudyOptions) -> None:
     for option in (STORAGE, DEVICE):
         several = "," in (getattr(options, option) or "")
         if several and (not definition.workload or option not in definition.axes):
-            raise BadInput(
-                f"--{option} {getattr(options, option)}: study {definition.name} takes only one at a time"
-            )
+            raise BadInput(f"--{option} {getattr(options, option)}: study {definition.name} takes only one at a time")
     if options.dataset and not any("{dataset}" in part for part in definition.command):
-        raise BadInput(
-            f"--dataset {options.dataset}: study {definition.name} takes only the data that it generates"
-        )
+        raise BadInput(f"--dataset {options.dataset}: study {definition.name} takes only the data that it generates")
     if options.dataset and not options.dataset.is_file():
         raise BadInput(f"--dataset {options.dataset}: no such file")
     if options.disturb and DISTURB in definition.axes:
@@ -173,14 +163,10 @@ def _check(definition: StudyFolder, options: StudyOptions) -> None:
         )
 
 
-def _job_cells(
-    definition: StudyFolder, options: StudyOptions, only: Mapping[str, Sequence[str]]
-) -> list[PlannedCell]:
+def _job_cells(definition: StudyFolder, options: StudyOptions, only: Mapping[str, Sequence[str]]) -> list[PlannedCell]:
     cells, given = [], given_names(options.connections, definition)
     shared = {
-        field.name: getattr(options, field.name)
-        for field in fields(PlanningOptions)
-        if hasattr(options, field.name)
+        field.name: getattr(options, field.name) for field in fields(PlanningOptions) if hasattr(options, field.name)
     }
     for cell in definition.cells(only):
         if not is_reached(definition, cell, given):
@@ -208,9 +194,7 @@ def _job_cells(
 
 def _folder(definition: StudyFolder, options: StudyOptions) -> str:
     """Name of the records' folder under runs/. The same command continues in it; a study of boards adds boards."""
-    name = "".join(
-        letter if letter.isalnum() or letter in "._-" else "-" for letter in definition.folder.name
-    )
+    name = "".join(letter if letter.isalnum() or letter in "._-" else "-" for letter in definition.folder.name)
     device = None if DEVICE in definition.axes else options.device
     media = "-".join(several("--storage", options.storage))
     parts = [name, device, media, f"scale-{options.scale:g}" if options.scale < 1 else None]
@@ -222,9 +206,7 @@ def _only(settings: Sequence[str]) -> dict[str, list[str]]:
     for setting in settings:
         name, equals, values = setting.partition("=")
         if not equals or not all(part.strip() for part in values.split(",")):
-            raise BadInput(
-                f"--only {setting!r} is not AXIS=VALUE: for example --only {SYSTEM}=sqlite,leveldb"
-            )
+            raise BadInput(f"--only {setting!r} is not AXIS=VALUE: for example --only {SYSTEM}=sqlite,leveldb")
         chosen.setdefault(name.strip(), []).extend(part.strip() for part in values.split(","))
     return chosen
 
@@ -237,17 +219,13 @@ def _about(
     lines = [f"  study      {definition.title} (scale {scale:g})"]
     lines += [f"  {one_line(name):<10} {', '.join(values)}" for name, values in axes.items()]
     for name in definition.counts:
-        shown = " or ".join(
-            dict.fromkeys(numbers(count) for part in parts if not isinstance(count := part[name], str))
-        )
+        shown = " or ".join(dict.fromkeys(numbers(count) for part in parts if not isinstance(count := part[name], str)))
         lines.append(f"  {one_line(name):<10} {shown}")
     lines += [f"  phase      {name}: {words}" for name, words in definition.phases.items()]
     return (*lines, *_about_figures(definition, cells, only.get(FIGURE, list(definition.figures))))
 
 
-def _about_figures(
-    definition: StudyFolder, cells: Sequence[StudyCell], asked: Sequence[str]
-) -> Iterator[str]:
+def _about_figures(definition: StudyFolder, cells: Sequence[StudyCell], asked: Sequence[str]) -> Iterator[str]:
     for name in asked:
         figure = definition.figures[name]
         shown = [cell.cell for cell in cells if name in cell.figures]

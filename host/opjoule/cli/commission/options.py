@@ -50,18 +50,14 @@ class CommissionOptions(ProcedureOptions):
 
     plant: str | None = option(str, "FAULT", f"plant a fault: {', '.join(PLANTED)}", choices=PLANTED)
     seed: int = option(seed, "N", "seed of the simulated rig (default: 1)", 1)
-    out: Path | None = option(
-        directory, "DIR", "folder for the rehearsal's files (default: a new one under runs/)"
-    )
+    out: Path | None = option(directory, "DIR", "folder for the rehearsal's files (default: a new one under runs/)")
 
 
 def _checked(parser: Parser, options: CommissionOptions) -> CommissionOptions:
     if options.plant and not options.simulate:
         parser.error(f"--plant {options.plant} needs --simulate: faults are planted only in a simulated rig")
     if options.out and not options.simulate:
-        parser.error(
-            f"--out {options.out} needs --simulate: a real rig's certificate is written beside its rig.toml"
-        )
+        parser.error(f"--out {options.out} needs --simulate: a real rig's certificate is written beside its rig.toml")
     return options
 
 

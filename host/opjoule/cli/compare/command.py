@@ -75,9 +75,7 @@ def _check_options(options: CompareOptions) -> None:
     if options.tolerance and not options.before:
         raise BadInput("--tolerance applies to a change: also give --before and --after")
     if not options.before and not options.runs:
-        raise BadInput(
-            f"no runs are given: name records or folders of them ('{program('compare')} --help' explains)"
-        )
+        raise BadInput(f"no runs are given: name records or folders of them ('{program('compare')} --help' explains)")
 
 
 def _listed(text: str | None) -> tuple[str, ...]:
@@ -90,9 +88,7 @@ def _by(options: CompareOptions, runs: Sequence[ComparedRun]) -> tuple[str, ...]
     names = _listed(options.by)
     for name in names:
         if name not in GROUPS and name not in axes:
-            raise BadInput(
-                f"--by: {unknown('axis', name, [*axes, *(group for group in GROUPS if group not in axes)])}"
-            )
+            raise BadInput(f"--by: {unknown('axis', name, [*axes, *(group for group in GROUPS if group not in axes)])}")
     if names or len(axes) == 1:
         return names or tuple(axes)
     named = f"one or more of {', '.join(axes)}" if axes else "for example storage, db or device"

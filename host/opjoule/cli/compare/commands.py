@@ -66,9 +66,7 @@ def commands_campaign(options: CommandsOptions) -> CampaignFile:
         retries=1,
         cells=tuple(cells),
         about=tuple(f"  command    {name if name == line else f'{name}: {line}'}" for name, line in shown),
-        until=UntilNarrow(options.until, max(options.blocks, options.blocks_limit))
-        if options.until
-        else None,
+        until=UntilNarrow(options.until, max(options.blocks, options.blocks_limit)) if options.until else None,
     )
 
 
@@ -76,23 +74,15 @@ def _check(options: CommandsOptions) -> None:
     """Raises: BadInput: not at least two commands, each in one word, or not a name for each."""
     commands = options.commands
     if len(commands) < 2:
-        given = (
-            "no command is given"
-            if not commands
-            else f"one command alone is given, {one_line(commands[0])!r}"
-        )
+        given = "no command is given" if not commands else f"one command alone is given, {one_line(commands[0])!r}"
         raise BadInput(f"{given}: give two or more behind --, each in quotes, for example {_EXAMPLE}")
     for command in commands:
         if not command.strip() or command.startswith("-"):
-            raise BadInput(
-                f"{command!r} is not a command: write each command in quotes, for example {_EXAMPLE}"
-            )
+            raise BadInput(f"{command!r} is not a command: write each command in quotes, for example {_EXAMPLE}")
     if repeated := [command for command, count in Counter(commands).items() if count > 1]:
         raise BadInput(f"the command {one_line(repeated[0])!r} is given twice: leave one out")
     if options.name and len(options.name) != len(commands):
-        raise BadInput(
-            f"--name is given for {len(options.name)} of {len(commands)} commands: give it once for each"
-        )
+        raise BadInput(f"--name is given for {len(options.name)} of {len(commands)} commands: give it once for each")
     if len(set(options.name)) < len(options.name):
         raise BadInput("two commands have the same --name: give each its own")
 
@@ -152,8 +142,6 @@ COMPARE_COMMANDS: Final = Command(
     "differ in energy and time, with interval and p. Each run is a record, as in a campaign.",
     _EPILOG,
     "compare.py --device NAME [options] -- 'COMMAND A' 'COMMAND B' ...",
-    checked=lambda parser, options: PlannedCampaign.checked(
-        parser, options, lambda: commands_campaign(options)
-    ),
+    checked=lambda parser, options: PlannedCampaign.checked(parser, options, lambda: commands_campaign(options)),
     needs=needs_of_campaign,
 )

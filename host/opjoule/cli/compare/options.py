@@ -40,9 +40,7 @@ def _figure(text: str) -> Path:
 class CompareOptions(Options):
     """The runs, what is compared, and where the outcome is written."""
 
-    runs: tuple[str, ...] = positionals(
-        str, "RUNS", "records, folders of several (campaigns), or patterns of either"
-    )
+    runs: tuple[str, ...] = positionals(str, "RUNS", "records, folders of several (campaigns), or patterns of either")
     by: str | None = option(
         str,
         "AXIS,...",

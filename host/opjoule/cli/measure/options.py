@@ -37,9 +37,7 @@ from opjoule.studies.folder import find_study
 
 WHAT: Final = "what is measured"
 HOW: Final = "how it is measured"
-STORAGE_HELP: Final = (
-    "sd, emmc, ssd-usb2, ssd-usb3 (default: the board's first); several with commas are each measured"
-)
+STORAGE_HELP: Final = "sd, emmc, ssd-usb2, ssd-usb3 (default: the board's first); several with commas are each measured"
 SIMULATED_SEED_HELP: Final = "seed of the simulated rig (default: another rig for each measurement)"
 _EPILOG: Final = """\
 examples:
@@ -237,17 +235,13 @@ class WorkloadOptions(Options):
         "run as many operations as fit into S seconds (default, if the workload has no operationcount: its "
         "maxexecutiontime, or 20)",
     )
-    value_size: int | None = option(
-        positive, "BYTES", "one field of this size (default: the workload's fields)"
-    )
+    value_size: int | None = option(positive, "BYTES", "one field of this size (default: the workload's fields)")
     design: bool = flag(
         "run in mix blocks: the mix of operations changes at random every 10 samples of the meter (at least "
         "0.02 s); over the whole run it equals the workload's mix. This separates what operations draw while they are "
         "carried out, even with a slow meter; use --seconds 60 or more"
     )
-    threads: int | None = option(
-        thread_count, "N", "client threads (default: the workload's threadcount, or 1)"
-    )
+    threads: int | None = option(thread_count, "N", "client threads (default: the workload's threadcount, or 1)")
     generator: str = option(
         str,
         "NAME",
@@ -408,9 +402,7 @@ def _needs_of(path: Path, options: AgainOptions) -> Needs:
         device, simulated = str(plan["device"]), bool(plan["simulated"])
         study = plan["study"]
         ycsb, database = study.get("generator") == "ycsb", study.get("database")
-        engines = frozenset(
-            name for name in (database, study.get("cell", {}).get(SYSTEM)) if isinstance(name, str)
-        )
+        engines = frozenset(name for name in (database, study.get("cell", {}).get(SYSTEM)) if isinstance(name, str))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return Needs(loader=True)
     if options.dry_run:
@@ -471,9 +463,7 @@ def engines_of(options: PlanningOptions) -> frozenset[str]:
     """The databases that a measurement's loader contains or connects to."""
     if isinstance(options, YcsbOptions):
         return frozenset([options.db])
-    if isinstance(options, JobOptions) and any(
-        "{loader}" in word for word in find_study(options.folder).command
-    ):
+    if isinstance(options, JobOptions) and any("{loader}" in word for word in find_study(options.folder).command):
         return frozenset([options.cell[SYSTEM]] if SYSTEM in options.cell else [])
     return frozenset()
 
@@ -485,9 +475,7 @@ def needs_of_measurements(cells: Sequence[PlanningOptions]) -> Needs:
     for cell in cells:  # Debian packages that a cell needs on this computer, its simulated board
         if isinstance(cell, JobOptions) and cell.simulate:
             of_values = find_study(cell.folder).packages
-            packages |= dict.fromkeys(
-                name for value in cell.cell.values() for name in of_values.get(value, ())
-            )
+            packages |= dict.fromkeys(name for value in cell.cell.values() for name in of_values.get(value, ()))
     return Needs(
         loader=True,
         engines=frozenset().union(*map(engines_of, cells)),

@@ -122,9 +122,7 @@ def plan_again(record: Path, asked: Mapping[str, Any]) -> Plan:
         planned = {"study": study.name, "db": study.engine or None, "device": entry["device"]}
         return Plan.from_json(entry, study, {**asked, **planned, "simulate": entry["simulated"]})
     except OSError as error:
-        raise BadInput(
-            f"{path}: {error.strerror}; give a record, or a plan that --dry-run --json wrote"
-        ) from None
+        raise BadInput(f"{path}: {error.strerror}; give a record, or a plan that --dry-run --json wrote") from None
     except DAMAGE:
         older = " (a record older than plans has none)" if record.is_dir() else ""
         raise BadInput(
@@ -154,9 +152,7 @@ def _study(options: PlanningOptions) -> Study:
 
 
 _STUDIES: Mapping[str, Callable[[Mapping[str, Any]], Study]] = {
-    YcsbStudy.name: lambda entry: YcsbStudy.from_json(
-        entry, ROOT / "build" / "workloads", ROOT / "build" / "ycsb"
-    ),
+    YcsbStudy.name: lambda entry: YcsbStudy.from_json(entry, ROOT / "build" / "workloads", ROOT / "build" / "ycsb"),
     CommandStudy.name: CommandStudy.from_json,
     JobStudy.name: lambda entry: JobStudy.written(entry, JOB_FILES, WHEELS),
 }
@@ -219,9 +215,7 @@ def _threads(stated: Mapping[str, str]) -> int:
     return threads
 
 
-def _end_of_run(
-    options: YcsbOptions, settings: Mapping[str, str], stated: Mapping[str, str]
-) -> tuple[int | None, int]:
+def _end_of_run(options: YcsbOptions, settings: Mapping[str, str], stated: Mapping[str, str]) -> tuple[int | None, int]:
     """What ends a run: its length [s] or None, and its number of operations; 0 if only the length ends it.
 
     Raises: BadInput: nothing ends it, or two options that exclude each other.
@@ -230,9 +224,7 @@ def _end_of_run(
         others = {"--generator": options.generator == "ycsb", "--operations": options.operations}
         others["-p operationcount"] = "operationcount" in settings
         for other in (name for name, given in others.items() if given):
-            raise BadInput(
-                f"--seconds {options.seconds} and {other} both set when a run ends: give one of them"
-            )
+            raise BadInput(f"--seconds {options.seconds} and {other} both set when a run ends: give one of them")
         return int(options.seconds), 0
     operations, run_s = (whole_number(stated, key, 0) for key in ("operationcount", "maxexecutiontime"))
     if operations or options.generator == "ycsb":
@@ -255,9 +247,7 @@ def _rate(
     if options.rate == EQUAL:
         return (None if unranged else EQUAL), {}
     if "target" in settings:
-        raise BadInput(
-            f"--rate {options.rate}: the property target sets a rate already; leave one of them out"
-        )
+        raise BadInput(f"--rate {options.rate}: the property target sets a rate already; leave one of them out")
     if options.rate == "full":
         return None, {"target": "0"} if "target" in in_file else {}
     number, percent, rest = options.rate.partition("%")
@@ -266,15 +256,11 @@ def _rate(
     except ValueError:
         value = 0.0
     if rest or not 0.0 < value < math.inf or (percent and value > 100.0):
-        raise BadInput(
-            f"--rate {options.rate}: give full, a part such as 50%, or operations per second such as 2000"
-        )
+        raise BadInput(f"--rate {options.rate}: give full, a part such as 50%, or operations per second such as 2000")
     if not percent:
         return None, {"target": number}
     if options.generator != "loader":
-        raise BadInput(
-            f"--rate {options.rate}: --generator ycsb makes no warm-up; give operations per second"
-        )
+        raise BadInput(f"--rate {options.rate}: --generator ycsb makes no warm-up; give operations per second")
     return value / 100.0, {}
 
 
@@ -324,9 +310,7 @@ def show_plan(
     supply = supply_of_rig(plan, rig, options)
     console = terminal(soft_wrap=True)
     mark = " (SIMULATED)" if plan.simulated else ""
-    console.print(
-        f"{plan.study.title} on {plan.board.profile.title}{mark}, {plan.board.medium}", style="bold"
-    )
+    console.print(f"{plan.study.title} on {plan.board.profile.title}{mark}, {plan.board.medium}", style="bold")
     for name, about in (
         *plan.study.settings(),
         ("meter", meter),

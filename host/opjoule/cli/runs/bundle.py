@@ -49,17 +49,11 @@ Its description is ro-crate-metadata.json (RO-Crate 1.1); checksums.sha256 is fo
 STUDY: Final = "study"
 """Folder of a bundle for the study's definition."""
 SCHEMA: Final = "docs/reference/run-record.md"
-JOB_SOURCES: Final = (
-    *("studies/opjoule_study.py", "studies/opjoule_server.py", "loader-cpp/probe/opjoule_marks.py"),
-)
+JOB_SOURCES: Final = (*("studies/opjoule_study.py", "studies/opjoule_server.py", "loader-cpp/probe/opjoule_marks.py"),)
 """Files that every study's job gets."""
 PROGRAM: Final = (
     *("pyproject.toml", "README.md", "LICENSE", "CITATION.cff", "host/opjoule"),
-    *(
-        f"studies/{path.name}/study.toml"
-        for path in sorted(STUDIES.glob("*"))
-        if (path / "study.toml").is_file()
-    ),
+    *(f"studies/{path.name}/study.toml" for path in sorted(STUDIES.glob("*")) if (path / "study.toml").is_file()),
 )
 """The parts of a clone that pip needs to install the analysis."""
 
@@ -92,11 +86,7 @@ def run_bundle(options: BundleOptions) -> int:
         (folder / "README.txt").write_text(readme, encoding="utf-8")
         describe(folder, about)
         pack(folder, options.out)
-    print(
-        one_line(
-            f"{options.out}: {counted(len(records), 'record')}, {options.out.stat().st_size / 1e6:.1f} MB"
-        )
-    )
+    print(one_line(f"{options.out}: {counted(len(records), 'record')}, {options.out.stat().st_size / 1e6:.1f} MB"))
     return 0
 
 
@@ -127,9 +117,7 @@ def _again(folder: Path, study: StudyFolder | None) -> list[str]:
 
 def _described(options: BundleOptions, records: list[Path], study: StudyFolder | None) -> Described:
     runs = [RunRecord.open(record).run for record in records]
-    programs = dict.fromkeys(
-        program_words(run.found.opjoule, run.found.commit) for run in runs if run.found.opjoule
-    )
+    programs = dict.fromkeys(program_words(run.found.opjoule, run.found.commit) for run in runs if run.found.opjoule)
     simulated = any(run.simulated for run in runs)
     mark = "SIMULATED: no board was measured. " if simulated else ""
     return Described(

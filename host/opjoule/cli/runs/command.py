@@ -82,11 +82,7 @@ def run_show(options: ShowOptions) -> int:
 
 def run_verify(options: VerifyOptions | VerifyPlacesOptions) -> int:
     """Prints which files of each record were changed, are missing or cannot be read; 4 if there is one."""
-    records = (
-        options.records
-        if isinstance(options, VerifyOptions)
-        else [run.path for run in find_runs(options.places)]
-    )
+    records = options.records if isinstance(options, VerifyOptions) else [run.path for run in find_runs(options.places)]
     if not records:
         raise BadInput("there is no record to verify: name a record, or a folder of records such as runs")
     outcomes = [_verified(directory) for directory in records]
@@ -135,9 +131,7 @@ def _unreadable(record: RunRecord) -> list[str]:
 def run_export(options: ExportOptions) -> int:
     """Writes a record in other formats; 4 if one of its files was changed since the run."""
     if not (options.perfetto or options.openmetrics or options.csv or options.hdr):
-        raise BadInput(
-            "no export format is given: give --perfetto FILE, --openmetrics FILE, --csv DIR or --hdr DIR"
-        )
+        raise BadInput("no export format is given: give --perfetto FILE, --openmetrics FILE, --csv DIR or --hdr DIR")
     with reading(options.record):
         run = open_run(options.record)
         if options.perfetto:
@@ -175,9 +169,7 @@ def _tell(lines: Iterable[str]) -> None:
 def run_prune(options: PruneOptions) -> int:
     """Lists the records that match the rules, or deletes them."""
     if not (options.status or options.older_than or options.simulated):
-        raise BadInput(
-            "no rule says what to delete: give --status, --older-than DAYS, --simulated or several of them"
-        )
+        raise BadInput("no rule says what to delete: give --status, --older-than DAYS, --simulated or several of them")
     before = datetime.now(UTC) - timedelta(days=options.older_than) if options.older_than else None
     picked = [run for run in find_runs(options.places) if _picked(run, options, before)]
     if not picked:

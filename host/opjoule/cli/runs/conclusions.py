@@ -37,9 +37,7 @@ METHODS: Final = "methods.txt"
 """Text beside the figures that write_figures() writes."""
 
 
-def verdicts_of(
-    places: Sequence[str], only: StudyFolder | None
-) -> list[tuple[StudyFolder, list[PaperVerdict]]]:
+def verdicts_of(places: Sequence[str], only: StudyFolder | None) -> list[tuple[StudyFolder, list[PaperVerdict]]]:
     """Studies of the given records, each with the verdicts on its paper's conclusions.
 
     Args:

@@ -38,15 +38,11 @@ def run_list(options: ListOptions) -> int:
 def _no_match(indexed: Sequence[ListedRun], options: ListOptions) -> str:
     """The line in place of an empty list; names the values that the records have where one was asked for."""
     there = {
-        name: {getattr(run, name) for run in indexed}
-        for name in ("db", "device", "storage")
-        if getattr(options, name)
+        name: {getattr(run, name) for run in indexed} for name in ("db", "device", "storage") if getattr(options, name)
     }
     if options.tag:
         there["tag"] = {tag for run in indexed for tag in run.notes.tags}
-    known = [
-        f"--{name} {', '.join(sorted(filter(None, values))) or 'none'}" for name, values in there.items()
-    ]
+    known = [f"--{name} {', '.join(sorted(filter(None, values))) or 'none'}" for name, values in there.items()]
     return f"no record matches; the records have {' and '.join(known)}" if known else "no record matches"
 
 
@@ -74,9 +70,7 @@ def _cells(run: ListedRun) -> tuple[str, ...]:
         run.device,
         run.storage,
         run.status,
-        ", ".join(
-            [SIMULATED] * run.simulated + list(dict.fromkeys(caution.kind for caution in run.cautions))
-        ),
+        ", ".join([SIMULATED] * run.simulated + list(dict.fromkeys(caution.kind for caution in run.cautions))),
         run.why or run.headline_text,
     )
 
@@ -107,9 +101,7 @@ def print_columns(rows: list[tuple[str, ...]], below: Sequence[str]) -> None:
     texts = [[one_line(cell) for cell in row] for row in rows]
     widths = [max(len(row[at]) for row in texts) for at in range(len(texts[0]))] if texts else []
     room = max(shutil.get_terminal_size().columns, LEAST_ROOM) if sys.stdout.isatty() else sys.maxsize
-    wrap = textwrap.TextWrapper(
-        room, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False
-    )
+    wrap = textwrap.TextWrapper(room, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False)
     for row, line in zip_longest(texts, below[: len(texts)], fillvalue=""):
         lines = [""]
         for text, width in zip(row, widths, strict=True):

@@ -48,9 +48,7 @@ class ListOptions(PlacesOptions):
     db: str | None = option(str, "NAME", "only records of this database")
     device: str | None = option(str, "NAME", "only records of this board")
     storage: str | None = option(str, "NAME", "only records of this medium")
-    status: tuple[str, ...] = repeated(
-        str, None, f"only records with this status; {_OFTEN}", choices=STATUSES
-    )
+    status: tuple[str, ...] = repeated(str, None, f"only records with this status; {_OFTEN}", choices=STATUSES)
     tag: tuple[str, ...] = repeated(str, "TAG", f"only records with this tag; {_OFTEN}")
     real: bool = flag("leave out simulated runs")
     sort: str = option(
@@ -98,9 +96,7 @@ class ExportOptions(OneRunOptions):
         directory, "FILE", "write every number of the result, for Prometheus and similar programs"
     )
     csv: Path | None = option(directory, "DIR", "write every table, the phases and the result as CSV")
-    hdr: Path | None = option(
-        directory, "DIR", "write the latencies of each kind of operation as an HdrHistogram log"
-    )
+    hdr: Path | None = option(directory, "DIR", "write the latencies of each kind of operation as an HdrHistogram log")
 
 
 class ConclusionsOptions(PlacesOptions):
@@ -130,9 +126,7 @@ class BundleOptions(PlacesOptions):
     """The contents of a bundle."""
 
     out: Path = required(directory, "FILE.zip", "the file to write")
-    study: str | None = option(
-        str, "NAME", f"draw the counterparts of the figures in this study's paper {_STUDY}"
-    )
+    study: str | None = option(str, "NAME", f"draw the counterparts of the figures in this study's paper {_STUDY}")
     name: str | None = option(str, "TEXT", "title in the description (default: the study's)")
     license: str = option(str, "TEXT", "licence of the data, for example CC-BY-4.0", "not stated")
     keep_names: bool = flag("keep paths, host names and user names")
@@ -166,9 +160,7 @@ def _action(
     if not issubclass(options, FiguresOptions | BundleOptions):
         return Command(f"runs {name}", options, run, description, epilog)
     needs = Needs(figures=True)
-    return Command(
-        f"runs {name}", options, run, description, epilog, checked=_checked, needs=lambda options: needs
-    )
+    return Command(f"runs {name}", options, run, description, epilog, checked=_checked, needs=lambda options: needs)
 
 
 def _checked(parser: Parser, options: FiguresOptions | BundleOptions) -> FiguresOptions | BundleOptions:

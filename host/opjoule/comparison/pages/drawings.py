@@ -44,9 +44,7 @@ def forest(answer: Compared, of: Definition) -> Element:
     caption = f"{quantity_words(of)}: ratios by {noun(answer.question.by)}{mark}"
     chance = chance_name(max(contrast.judged for contrast in contrasts))
     head: list[Child] = ["comparison", axis_head(axis, "ratio"), "ratio (95.45 %)", chance, "follows"]
-    return table(
-        head, [_ratio_row(contrast, answer, axis) for contrast in contrasts], caption, class_="strips"
-    )
+    return table(head, [_ratio_row(contrast, answer, axis) for contrast in contrasts], caption, class_="strips")
 
 
 def _ratio_row(contrast: Contrast, answer: Compared, axis: Scale) -> Element:
@@ -118,9 +116,7 @@ def plane(cells: Plotted) -> list[Element]:
         )
         for cell, x, y in known
     ]
-    label = (
-        "Energy above idle against time, both per operation, one point per cell; the tables have the numbers."
-    )
+    label = "Energy above idle against time, both per operation, one point per cell; the tables have the numbers."
     shapes = enumerate(cells.groups if len(cells.groups) > 1 else ())
     groups = [element("li", shape_mark(at), f" {name}") for at, name in shapes]
     drawing = scatter(
@@ -131,9 +127,7 @@ def plane(cells: Plotted) -> list[Element]:
         logarithmic=True,
         guides=_equal_products,
     )
-    note = (
-        "Further down and to the left is better. Intervals: 95 %. Dashed: equal energy times time, by tens."
-    )
+    note = "Further down and to the left is better. Intervals: 95 %. Dashed: equal energy times time, by tens."
     return [legend(cells.series, *groups), drawing, element("p", note, class_="reason")]
 
 
@@ -162,17 +156,13 @@ def stacks(cells: Plotted) -> list[Element]:
     scale, unit = scaled(sums, "J")
     body = []
     for cell, total, of_cell in zip(cells.cells, totals, cells.stacks, strict=True):
-        strip = [
-            (part, None if name == NOT_IDENTIFIABLE else names.index(name)) for name, part in of_cell.items()
-        ]
+        strip = [(part, None if name == NOT_IDENTIFIABLE else names.index(name)) for name, part in of_cell.items()]
         shares = [
             f"{name} {percent(of_cell[name] / total.value) if total.value and name in of_cell else NONE}"
             for name in (*names, NOT_IDENTIFIABLE)
         ]
         text = element("span", quantity_text(total), class_="figure")
-        body.append(
-            row(cells.name_of(cell), stack_strip(axis, strip), text, element("span", ", ".join(shares)))
-        )
+        body.append(row(cells.name_of(cell), stack_strip(axis, strip), text, element("span", ", ".join(shares))))
     untold = element("li", swatch("untold"), f" {NOT_IDENTIFIABLE}")
     mark = ", SIMULATED" if cells.simulated else ""
     head: list[Child] = ["cell", axis_head(axis, unit, scale), "above idle", "parts"]

@@ -129,9 +129,7 @@ def _rendered(
 def _written_now() -> Element:
     now = datetime.now(UTC)
     stamp = element("time", f"{now:%Y-%m-%d %H:%M} UTC", id="written", datetime=now.isoformat())
-    return element(
-        "p", "The campaign goes on: written ", stamp, "; this page renews itself.", class_="workload"
-    )
+    return element("p", "The campaign goes on: written ", stamp, "; this page renews itself.", class_="workload")
 
 
 def _head(title: str, kicker: str, about: str, verdict: str, conclusions: Sequence[str]) -> Element:
@@ -238,9 +236,7 @@ def all_cells(cells: Plotted, folder: Path) -> Element:
     """Each cell with the mean of every quantity that its study compares, and links to its runs."""
     by_key = {definition.key: definition for run in cells.runs for definition in run.compared}
     # A quantity without a value in any cell has no column.
-    shown = [
-        of for of in by_key.values() if any(cell.number(of.key).value is not None for cell in cells.cells)
-    ]
+    shown = [of for of in by_key.values() if any(cell.number(of.key).value is not None for cell in cells.cells)]
     marks = [marks_of(cell.runs) for cell in cells.cells]
     body = []
     for cell, cell_marks in zip(cells.cells, marks, strict=True):
@@ -284,9 +280,7 @@ def all_runs(index: Sequence[ConditionRun], runs: Sequence[ComparedRun], folder:
     return table(head, body, "Runs in the order of time", class_="every-run")
 
 
-def _run_line(
-    run: ComparedRun | None, folder: Path, named: ConditionRun | None = None
-) -> tuple[str, Element]:
+def _run_line(run: ComparedRun | None, folder: Path, named: ConditionRun | None = None) -> tuple[str, Element]:
     """Sort key and row of a run; a run that never started comes last."""
     place = folder / named.folder if named else run.place if run else folder
     what, status = (f"{named.name}, block {named.block}", named.status) if named else ("", "")

@@ -356,9 +356,7 @@ def disagreements(rows: Sequence[PhaseRow]) -> list[str]:
         for system, answer in others:
             if not agree(expected, answer):
                 where = ", ".join(f"{axis} {value}" for axis, value in place)
-                lines.append(
-                    f"phase {phase} ({where}): {system} answers {_short(answer)}, {first} {_short(expected)}"
-                )
+                lines.append(f"phase {phase} ({where}): {system} answers {_short(answer)}, {first} {_short(expected)}")
     return lines
 
 

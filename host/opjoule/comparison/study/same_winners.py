@@ -64,9 +64,7 @@ def same_winners_table(study: StudyTable) -> Table | None:
         single = f" {ONE_RUN}" if part.single else ""
         counts = [part.by_phase.get(phase) for phase in phases]
         total = [sum(numbers) for numbers in zip(*filter(None, counts), strict=True)]
-        words = [
-            f"{same} of {cells}" if cells else "-" for same, cells in (count or (0, 0) for count in counts)
-        ]
+        words = [f"{same} of {cells}" if cells else "-" for same, cells in (count or (0, 0) for count in counts)]
         here = ", ".join(f"{value} {axis}" if axis == RECORDS else value for axis, value in part.place)
         table.add_row(part.figure, here + single, *words, f"{total[0]} of {total[1]}")
     return table

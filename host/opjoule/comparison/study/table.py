@@ -135,9 +135,7 @@ def best_csv(study: StudyTable) -> str:
         cells = [best.system, f"{best.value:.9g}", u, apart[best.differs] if several else "", short]
         simulated = "SIMULATED" if study.simulated else ""
         paper = printed_words(winner for winner in printed if winner.is_of(best.measure, best.phase, place))
-        rows.append(
-            [best.measure, best.phase, *(place.get(axis, "") for axis in axes), *cells, paper, simulated]
-        )
+        rows.append([best.measure, best.phase, *(place.get(axis, "") for axis in axes), *cells, paper, simulated])
     return csv_text(rows)
 
 

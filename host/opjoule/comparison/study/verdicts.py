@@ -163,8 +163,7 @@ def _answers(study: StudyFolder, of: PaperConclusion, samples: Sequence[Sample])
     answers = []
     for place in dict.fromkeys(apart_from(named, sample.cell.items()) for sample in one):
         sides = [
-            [sample for sample in side if apart_from(named, sample.cell.items()) == place]
-            for side in (one, other)
+            [sample for sample in side if apart_from(named, sample.cell.items()) == place] for side in (one, other)
         ]
         if logs := _logs(of.measure, *sides):
             both = [sample for side in sides for sample in side]
@@ -223,9 +222,7 @@ def _caveats(study: StudyFolder, of: PaperConclusion, samples: Sequence[Sample])
     if simulated:
         said += [f"circular: {words}" for axis, words in study.circular.items() if axis in of.to]
         said += [CACHED] if "disk" in of.measure else []
-    return tuple(
-        dict.fromkeys([*said, *([] if {**study.said_of, **of.said_of, **of.of}.get(DEVICE) else [ELSEWHERE])])
-    )
+    return tuple(dict.fromkeys([*said, *([] if {**study.said_of, **of.said_of, **of.of}.get(DEVICE) else [ELSEWHERE])]))
 
 
 def samples_of_job(table: StudyTable) -> list[Sample]:

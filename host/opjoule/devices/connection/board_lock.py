@@ -38,9 +38,7 @@ class BoardLock:
                 f"connection that takes up to {SILENCE_S} s)"
             )
         if answer != b"held":
-            raise DeviceFault(
-                f"{self._shell.target} cannot lock its working folder: install flock and timeout there"
-            )
+            raise DeviceFault(f"{self._shell.target} cannot lock its working folder: install flock and timeout there")
 
     def close(self) -> None:
         """Releases the lock, and waits until the board has released it, so that a new request can follow at once."""

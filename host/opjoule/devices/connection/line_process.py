@@ -115,9 +115,7 @@ class LineProcess:
                 start_new_session=True,
             )
         except OSError as error:
-            raise RigFault(
-                f"cannot start {command[0]}: {error.strerror}; run host/measure.py doctor"
-            ) from error
+            raise RigFault(f"cannot start {command[0]}: {error.strerror}; run host/measure.py doctor") from error
         assert self._process.stdout and self._process.stderr
         for stream in (self._process.stdout, self._process.stderr):
             threading.Thread(target=self._read, args=(stream,), daemon=True).start()

@@ -186,9 +186,7 @@ class SshConnection(Shell):
         try:
             ended = self._ended(arguments, limit_s, feed)
         except subprocess.TimeoutExpired as error:
-            raise LinkFault(
-                f"{self.target} has not answered '{arguments[0]}' within {limit_s:g} s"
-            ) from error
+            raise LinkFault(f"{self.target} has not answered '{arguments[0]}' within {limit_s:g} s") from error
         if ended.returncode == SSH_LOST and not self.is_still_up():
             raise LinkFault(f"the connection to {self.target} was lost: {self.why_down()}")
         return Ran(ended.returncode, ended.stdout, ended.stderr.decode(errors="replace"))
@@ -206,9 +204,7 @@ class SshConnection(Shell):
             self._master.wait(timeout=_EXIT_S)
         return self.is_up()
 
-    def _ended(
-        self, arguments: list[str], limit_s: float, feed: bytes = b""
-    ) -> subprocess.CompletedProcess[bytes]:
+    def _ended(self, arguments: list[str], limit_s: float, feed: bytes = b"") -> subprocess.CompletedProcess[bytes]:
         """The result of one command over the connection. Raises: subprocess.TimeoutExpired."""
         return subprocess.run(
             self.command(arguments),

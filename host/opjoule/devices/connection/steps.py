@@ -78,9 +78,7 @@ def helper_orders(steps: list[Change]) -> bytes:
         scope, must = "lasting" if step.lasting else "volatile", "needed" if step.is_needed else "free"
         words = [str(number), scope, must, str(len(step.undo)), *step.undo, *step.do]
         if wrong := next((word for word in words if _FOREIGN.search(word)), None):
-            raise DeviceFault(
-                f"opjoule-root accepts no argument with {wrong!r}: use letters, digits and _./:@,+=%-"
-            )
+            raise DeviceFault(f"opjoule-root accepts no argument with {wrong!r}: use letters, digits and _./:@,+=%-")
         lines.append(_MARK.join(words))
     return "\n".join([*lines, f"{_MARK}end", ""]).encode()
 

@@ -33,9 +33,7 @@ _KEPT_LIMIT_S: Final = 3600.0
 class Medium:
     """The storage medium of a run, as described in rig.toml."""
 
-    path: Annotated[
-        str, Meta(pattern="^/", description='an absolute directory of the board, for example "/mnt/ssd"')
-    ]
+    path: Annotated[str, Meta(pattern="^/", description='an absolute directory of the board, for example "/mnt/ssd"')]
     device: Annotated[
         str, Meta(pattern="^(/dev/|$)", description='a name under /dev, for example "/dev/disk/by-id/..."')
     ] = ""
@@ -123,8 +121,7 @@ def _journal(state: BoardState, wanted: StateSettings, device: str, node: str, m
         return
     if not before:
         raise BadInput(
-            f"{device} holds no ext4 file system, so it has no journal to switch: make one with "
-            'file_system = "new"'
+            f'{device} holds no ext4 file system, so it has no journal to switch: make one with file_system = "new"'
         )
     yield Change(
         f"ext4 journal {wanted.journal} (was {before})",

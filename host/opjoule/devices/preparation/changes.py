@@ -138,9 +138,7 @@ def _frequency(state: BoardState, wanted: StateSettings, plan: PreparePlan) -> I
     for policy, governor, low, high, governors, lowest, highest in policies:
         if wanted.governor not in ("keep", governor):
             if wanted.governor not in governors.split():
-                raise BadInput(
-                    f"governor '{wanted.governor}' is unknown to the board: it has {governors or 'none'}"
-                )
+                raise BadInput(f"governor '{wanted.governor}' is unknown to the board: it has {governors or 'none'}")
             about = f"governor {wanted.governor} (was {governor})"
             yield _put(f"{policy}/scaling_governor", wanted.governor, governor, about)
         if khz := wanted.frequency_khz:
@@ -216,9 +214,7 @@ def _fan(state: BoardState, wanted: StateSettings, plan: PreparePlan) -> Iterato
     for device, highest, now in fans:
         if int(wanted.fan) > int(highest):
             raise BadInput(f"fan = {wanted.fan}: the board's fan has the steps 0 to {highest}")
-        yield _put(
-            f"{device}/cur_state", wanted.fan, now, f"fan at step {wanted.fan} of {highest} (was {now})"
-        )
+        yield _put(f"{device}/cur_state", wanted.fan, now, f"fan at step {wanted.fan} of {highest} (was {now})")
 
 
 def _lights(state: BoardState, wanted: StateSettings) -> Iterator[Change]:
@@ -233,9 +229,7 @@ def _lights(state: BoardState, wanted: StateSettings) -> Iterator[Change]:
             yield _put(f"{led}/brightness", "0", brightness, f"LED {name} dark")
 
 
-def _sleepers(
-    state: BoardState, wanted: StateSettings, plan: PreparePlan, found_by_mdns: bool
-) -> Iterator[Change]:
+def _sleepers(state: BoardState, wanted: StateSettings, plan: PreparePlan, found_by_mdns: bool) -> Iterator[Change]:
     for unit in _UPGRADES if wanted.services == "stop" else ():
         if unit in state.units("activating"):
             raise DeviceFault(f"{unit} is at work: wait until it has ended")
@@ -246,9 +240,7 @@ def _sleepers(
     active = state.units("active")
     units = WAKING_UNITS if wanted.services == "stop" else ()
     if wanted.services == "stop" and found_by_mdns and active.intersection(MDNS_UNITS):
-        plan.kept.append(
-            "avahi-daemon: the board is found by its .local name; use its address for a quieter board"
-        )
+        plan.kept.append("avahi-daemon: the board is found by its .local name; use its address for a quieter board")
     elif wanted.services == "stop":
         units += MDNS_UNITS
     if wanted.time_daemons == "stop":

@@ -158,9 +158,7 @@ class BoardPreparation(Preparation):
             return []
         try:
             if not self.shell.is_up() and not self.shell.reconnect(RECONNECT_S):
-                return [
-                    f"the board is out of reach ({self.shell.why_down()}): restore it with measure.py restore"
-                ]
+                return [f"the board is out of reach ({self.shell.why_down()}): restore it with measure.py restore"]
             return undo_changes(self.shell, self.board)[1]
         except RigFault as error:
             return [f"the board could not be restored: {error}; run measure.py restore"]

@@ -112,9 +112,7 @@ def make_changes(shell: Shell, board: BoardFacts, steps: list[Change]) -> list[s
     if board.rights == "helper":
         outcomes = _outcomes(shell, helper_command("change"), helper_orders(steps))
     else:
-        outcomes = _outcomes(
-            shell, [*as_root(board.rights), "sh", "-s"], prepare_script(steps, board.journal)
-        )
+        outcomes = _outcomes(shell, [*as_root(board.rights), "sh", "-s"], prepare_script(steps, board.journal))
     missed = {number: "" if outcome == "done" else about or "failed" for outcome, number, about in outcomes}
     return [missed.get(f"{number:04}", "not reached") for number in range(1, len(steps) + 1)]
 

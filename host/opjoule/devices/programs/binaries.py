@@ -59,9 +59,7 @@ def find_program(build: Path, machine: str, name: str, database: str = "") -> Pa
             "armhf, which needs ARMv7; use a Raspberry Pi 2 or later, or a Zero 2 W"
         )
     if architecture is None:
-        raise DeviceFault(
-            f"no {name} for a board of type '{machine}': known are {', '.join(sorted(ARCHITECTURES))}"
-        )
+        raise DeviceFault(f"no {name} for a board of type '{machine}': known are {', '.join(sorted(ARCHITECTURES))}")
     places = [build / "board" / architecture / name]
     if architecture == ARCHITECTURES.get(platform.machine()) and not is_server(database):
         places.insert(0, build / "loader" / name)  # built here, for boards like this computer

@@ -138,9 +138,7 @@ class Probe:
     def steering(self) -> dict[str, Any]:
         """adjtimex of the board: status, frequency_ppm, offset_s, tick_us; a reason if it cannot be read."""
         adjtimex = self._ask("steering")[0].get("adjtimex")
-        return (
-            adjtimex if isinstance(adjtimex, dict) and adjtimex else {"reason": "the probe gives no reason"}
-        )
+        return adjtimex if isinstance(adjtimex, dict) and adjtimex else {"reason": "the probe gives no reason"}
 
     def keep_marks(self, path: Path) -> None:
         """Writes each phase mark to this file as it arrives, in the format of the board's file of events."""

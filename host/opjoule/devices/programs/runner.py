@@ -52,9 +52,7 @@ class OperationStream:
             assert maker.stdout
             # Closed here, the pipe is the carrier's alone: when the carrier ends, the generator has no reader.
             with maker.stdout as made:
-                carrying = subprocess.Popen(
-                    carrier, stdin=made, stdout=nothing, stderr=nothing, start_new_session=True
-                )
+                carrying = subprocess.Popen(carrier, stdin=made, stdout=nothing, stderr=nothing, start_new_session=True)
             self._programs.append(carrying)
         except OSError as error:
             self.stop()
@@ -71,9 +69,7 @@ class OperationStream:
 class WorkloadRun(LineProcess):
     """One run; `folder` on the board receives its files, `raw` on the host their copies."""
 
-    def __init__(
-        self, shell: Shell, command: list[str], folder: str, raw: Path | None, *, boot_id: str = ""
-    ) -> None:
+    def __init__(self, shell: Shell, command: list[str], folder: str, raw: Path | None, *, boot_id: str = "") -> None:
         """Starts `probe run`.
 
         Args:

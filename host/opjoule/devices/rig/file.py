@@ -50,21 +50,15 @@ _WITH_PASSWORD: Final = re.compile(r"ssh:(//|ssh://)?[^@/]*:[^@/]*@")
 class RigDevice(Struct, frozen=True):
     """One board of the rig, as described in rig.toml."""
 
-    connection: Annotated[str, Meta(pattern="^(local$|ssh:)", description='"local" or "ssh:user@host"')] = (
-        "local"
-    )
+    connection: Annotated[str, Meta(pattern="^(local$|ssh:)", description='"local" or "ssh:user@host"')] = "local"
     sync: Annotated[str | None, Meta(description="text in quotes")] = None
     storage: dict[str, Medium] = {}
     """Media by name, as --storage takes it."""
-    ssh_options: Annotated[
-        tuple[str, ...], Meta(description='a list of texts, for example ["-p", "2222"]')
-    ] = ()
+    ssh_options: Annotated[tuple[str, ...], Meta(description='a list of texts, for example ["-p", "2222"]')] = ()
     cpufreq: str = CPUFREQ
     mongod: str = ""
     """Path of the server program on the board, if it is not on its PATH."""
-    mongod_options: Annotated[
-        tuple[str, ...], Meta(description='a list of texts, for example ["--nojournal"]')
-    ] = ()
+    mongod_options: Annotated[tuple[str, ...], Meta(description='a list of texts, for example ["--nojournal"]')] = ()
     state: StateSettings = StateSettings()
     """The state in which the board is measured."""
 
@@ -89,9 +83,7 @@ class RigSupply(Struct, frozen=True):
 class RigRoom(Struct, frozen=True):
     """Location of the meter, as far as rig.toml states it."""
 
-    temperature_c: Annotated[float, Meta(ge=-40.0, le=85.0, description="a number from -40 to 85")] | None = (
-        None
-    )
+    temperature_c: Annotated[float, Meta(ge=-40.0, le=85.0, description="a number from -40 to 85")] | None = None
     """Temperature for the sensor's calibration; None: within 5 K of the calibration's own."""
 
 
@@ -114,9 +106,7 @@ class Rig(Struct, frozen=True):
     def device(self, name: str) -> RigDevice:
         """The board called `name`. Raises: BadInput: rig.toml does not describe it."""
         if name not in self.devices:
-            raise BadInput(
-                f"{self.path}: {unknown('device', name, sorted(self.devices))}; add [device.{name}]"
-            )
+            raise BadInput(f"{self.path}: {unknown('device', name, sorted(self.devices))}; add [device.{name}]")
         return self.devices[name]
 
 
@@ -153,11 +143,7 @@ def _read_toml(path: Path) -> dict[str, Any]:
         if (size := path.stat().st_size) > RIG_BYTES_MAX:
             raise BadInput(f"{path} has {size} bytes, too many for a rig's description: {again}")
         data = read_toml(path, again)
-        wrong = [
-            name
-            for name, text in _texts(data)
-            if any(ord(letter) < 32 or ord(letter) == 127 for letter in text)
-        ]
+        wrong = [name for name, text in _texts(data) if any(ord(letter) < 32 or ord(letter) == 127 for letter in text)]
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {error.strerror}; {again}") from None
     except RecursionError:
@@ -195,9 +181,7 @@ def _device(where: str, table: object) -> RigDevice:
         state=StateSettings().changed(state, f"{where}.state]"),
     )
     if _WITH_PASSWORD.match(device.connection):
-        raise BadInput(
-            f"{where}] connection holds a password, and ssh takes none there: let your key in (ssh-copy-id)"
-        )
+        raise BadInput(f"{where}] connection holds a password, and ssh takes none there: let your key in (ssh-copy-id)")
     try:
         check_sync("none" if device.sync is None else device.sync)
     except BadInput as error:

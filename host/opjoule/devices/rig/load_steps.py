@@ -28,9 +28,7 @@ TAIL_S: Final = 0.5
 
 def pattern(level: int, seconds: float) -> str:
     """The probe's load signature of this duration, busy in `level` of 8 chips, evenly spread."""
-    chips = "".join(
-        "1" if (chip + 1) * level // CHIPS > chip * level // CHIPS else "0" for chip in range(CHIPS)
-    )
+    chips = "".join("1" if (chip + 1) * level // CHIPS > chip * level // CHIPS else "0" for chip in range(CHIPS))
     return chips * max(round(seconds * 1e9 / PERIOD_NS), 1)
 
 

@@ -49,9 +49,7 @@ def install_script(device: RigDevice, user: str) -> str:
     Raises: BadInput: not a valid user name; a medium that cannot be listed.
     """
     if not _USER.fullmatch(user):
-        raise BadInput(
-            f"user '{user}' cannot stand in a sudoers file: name one of lower-case letters and digits"
-        )
+        raise BadInput(f"user '{user}' cannot stand in a sudoers file: name one of lower-case letters and digits")
     text = helper_text(device, user)
     rule = f"{user} ALL=(root) NOPASSWD: sha256:{hashlib.sha256(text.encode()).hexdigest()} {HELPER}"
     plan = "\n".join(f"#   {line}" for line in root_plan(device, user))
@@ -104,7 +102,5 @@ def root_plan(device: RigDevice, user: str) -> list[str]:
 def _line(name: str, medium: Medium) -> str:
     for word in (medium.device, medium.path):
         if word and (not _WORD.fullmatch(word) or ".." in word):
-            raise BadInput(
-                f"medium {name}: {word!r}: opjoule-root takes letters, digits and _./:@,+=%- alone"
-            )
+            raise BadInput(f"medium {name}: {word!r}: opjoule-root takes letters, digits and _./:@,+=%- alone")
     return f"{medium.device}|{medium.path}|{'expendable' if medium.expendable else 'kept'}"

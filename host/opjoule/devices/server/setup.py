@@ -129,9 +129,7 @@ def server_address(commands: ServerCommands, runner: Runner) -> str:
 class ServerSetup:
     """One server on the board, ready to be started by the rig or by a study's job."""
 
-    def __init__(
-        self, shell: Shell, runner: Runner, database: Database, given: ServerPrograms, *, data: str
-    ) -> None:
+    def __init__(self, shell: Shell, runner: Runner, database: Database, given: ServerPrograms, *, data: str) -> None:
         """Creates the data folder and sets the server up.
 
         Args:

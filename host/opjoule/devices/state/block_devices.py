@@ -126,9 +126,7 @@ def why_not_expendable(asked: str, number: str, listed: Iterable[str], blocks: B
     if device.name in below_root or device.whole in below_root:
         return f"{asked} ({device.name}) holds the board's root file system"
     if device.whole != device.name:
-        return (
-            f"{asked} ({device.name}) is a partition of {device.whole}: only a whole device can be expendable"
-        )
+        return f"{asked} ({device.name}) is a partition of {device.whole}: only a whole device can be expendable"
     for part in (device, *blocks.carried_by(device)):
         if uses := blocks.uses(part):
             return f"{asked}: {part.name} is in use ({uses[0]})"

@@ -289,9 +289,7 @@ def broken_before(others: float, free_bytes: int) -> list[str]:
     """Limits that the board's state before the run breaks."""
     lines = []
     if others > OTHERS_LIMIT:
-        lines.append(
-            f"other programs used {others:.0%} of the processors before the run (limit {OTHERS_LIMIT:.0%})"
-        )
+        lines.append(f"other programs used {others:.0%} of the processors before the run (limit {OTHERS_LIMIT:.0%})")
     if free_bytes < FREE_LIMIT_BYTES:
         lines.append(f"{free_bytes >> 20} MiB free on the medium (limit {FREE_LIMIT_BYTES >> 20} MiB)")
     return lines
@@ -362,9 +360,7 @@ def steered(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
     lines = []
     change_ppm = rate_change_ppm(before, after)
     if abs(change_ppm) > STEERED_PPM:
-        lines.append(
-            f"the board's clock was steered during the measurement: its rate changed by {change_ppm:+.2f} ppm"
-        )
+        lines.append(f"the board's clock was steered during the measurement: its rate changed by {change_ppm:+.2f} ppm")
     if abs(before.get("offset_s", 0.0)) > 1e-6:
         lines.append(
             f"at the start the kernel was still slewing the board's clock by {before['offset_s'] * 1e6:.0f} us"

@@ -52,9 +52,7 @@ class StateSettings:
             if key not in kinds:
                 raise BadInput(f"{where}: {unknown('key', key, sorted(kinds))}")
             kind = kinds[key]
-            values[key] = (
-                _number(value, key, where) if kind is int else _word(value, key, where, get_args(kind))
-            )
+            values[key] = _number(value, key, where) if kind is int else _word(value, key, where, get_args(kind))
         return replace(self, **values)  # type: ignore[arg-type]
 
 

@@ -125,9 +125,7 @@ class Machine:
             if self._process.poll() is not None or time.monotonic() > deadline_s:
                 tail = (self.folder / "qemu.log").read_text(errors="replace").strip().splitlines()[-1:]
                 self.power_off()
-                raise DeviceFault(
-                    f"the virtual board does not start: {' '.join(tail) or 'no word from qemu'}"
-                )
+                raise DeviceFault(f"the virtual board does not start: {' '.join(tail) or 'no word from qemu'}")
             time.sleep(0.1)
 
     def _greets(self) -> bool:

@@ -100,9 +100,7 @@ BY_ACTIVITY: Final = (
     _activity("compaction", "files merged, without their syncs", activity("compaction")),
     _activity("checkpoint", "a log written back, without its syncs", activity("checkpoint")),
     _activity("sync", "waiting until written data are safe, including the medium's work", activity("sync")),
-    _activity(
-        WRITE_BACK, "the medium while it writes data that no operation waits for", activity(WRITE_BACK)
-    ),
+    _activity(WRITE_BACK, "the medium while it writes data that no operation waits for", activity(WRITE_BACK)),
     _activity(TAIL, "the medium after each read or write, until it rests or is busy again", activity(TAIL)),
     _activity("unseparated", "sum of the parts that cannot be separated; 0 if all can", unseparated),
 )
@@ -110,8 +108,7 @@ BY_ACTIVITY: Final = (
 
 
 MODEL: Final = (
-    "from a model that assigns write-back, sync and tail to the medium; a sensor in its supply would "
-    "measure it"
+    "from a model that assigns write-back, sync and tail to the medium; a sensor in its supply would measure it"
 )
 
 

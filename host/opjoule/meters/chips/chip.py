@@ -192,9 +192,7 @@ class Chip:
         Raises: BadInput: the chip does not have this ADC code, or the voltage would never be read again.
         """
         if settings.mode is Mode.SHUNTS and settings.bus_every == 0:
-            raise BadInput(
-                "bus_every=0: the supply's voltage would be read only once; give 1 to 255, usually 128"
-            )
+            raise BadInput("bus_every=0: the supply's voltage would be read only once; give 1 to 255, usually 128")
         shunt_us = self._time_us(settings.shunt_adc)
         if settings.mode is not Mode.PAIRS:
             return ConversionTimes(shunt_us, 0.0)
@@ -212,9 +210,7 @@ class Chip:
             raise BadInput(f"{self.name}: no ADC setting {code}; {self.codes_in_words}")
         return float(self.conversion_us[code & 7]) * (averages if averages > 1 else self.averages[code >> 3])
 
-    def error_bounds(
-        self, range_code: int, seen_fraction: float, shunt: Shunt, *, genuine: bool = True
-    ) -> ErrorBounds:
+    def error_bounds(self, range_code: int, seen_fraction: float, shunt: Shunt, *, genuine: bool = True) -> ErrorBounds:
         """Bounds as delivered, on this shunt, in the range of this code; `genuine`: False if it may be a copy."""
         chosen = self.range_of(range_code)
         of_data_sheet = self.bus_gain_error_max + self.bus_offset_max_v / SUPPLY_LEAST_V

@@ -9,9 +9,7 @@ from opjoule.meters.messages import Mode
 _STEP_V: Final = 10e-6  # 8.6.3
 _LIBRARY_BUS_END: Final = 4000
 """16 V: the bus range that the Arduino library sets together with 40 mV."""
-ADC_CODES: Final = {"9": 0, "10": 1, "11": 2, "12": 3} | {
-    f"mean{1 << power}": 8 + power for power in range(1, 8)
-}
+ADC_CODES: Final = {"9": 0, "10": 1, "11": 2, "12": 3} | {f"mean{1 << power}": 8 + power for power in range(1, 8)}
 """Bits of one conversion, or `mean` and the number of averaged 12-bit conversions -> code (table 5)."""
 
 INA219: Final = Chip(

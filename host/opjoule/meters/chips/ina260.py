@@ -15,11 +15,7 @@ _OFFSET_A: Final = 5e-3  # page 1
 INA260: Final = replace(  # the registers and times of an INA226; register 1 holds the current
     INA226,
     name="INA260",
-    ranges=(
-        ShuntRange(
-            0, _MOST_A * _SHUNT_OHM, _STEP_A * _SHUNT_OHM, _OFFSET_A * _SHUNT_OHM, int(_MOST_A / _STEP_A)
-        ),
-    ),
+    ranges=(ShuntRange(0, _MOST_A * _SHUNT_OHM, _STEP_A * _SHUNT_OHM, _OFFSET_A * _SHUNT_OHM, int(_MOST_A / _STEP_A)),),
     gain_error_max=0.0015,  # page 1: whole path, including its shunt
     own_shunt=Shunt(_SHUNT_OHM, 0.0, origin="inside the INA260", per_k=0.0, kelvin=True),
     copied=False,

@@ -61,9 +61,7 @@ class Calibration:
         volts_end = raw[:, self._volts] == np.iinfo(np.uint16).max
         return np.asarray((beyond_fine & (coarse >= end)) | volts_end, np.bool_)
 
-    def _converted(
-        self, raw: npt.NDArray[Any], column: PacketColumn, scale_a: float, offset: float
-    ) -> Float64Array:
+    def _converted(self, raw: npt.NDArray[Any], column: PacketColumn, scale_a: float, offset: float) -> Float64Array:
         zero = offset + float(np.mean(self._kept[Kind.ZERO, column]))
         reference = float(np.mean(self._kept[Kind.REFERENCE, column]))
         slope = scale_a / (reference - zero) if reference != zero else 0.0

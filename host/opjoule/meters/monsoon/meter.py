@@ -81,9 +81,7 @@ class MonsoonMeter(StreamingMeter[Reader, MonsoonAssembler]):
         code = self._hardware_model()
         if code != self._model.code:
             name = next((model.name for model in MODELS.values() if model.code == code), f"model {code}")
-            raise MeterFault(
-                f"monsoon: it is a {name}, not a {self._model.name}: write monsoon:model={name.lower()}"
-            )
+            raise MeterFault(f"monsoon: it is a {name}, not a {self._model.name}: write monsoon:model={name.lower()}")
         return self._identity()
 
     def _hardware_model(self) -> int:

@@ -112,9 +112,7 @@ class Model:
     def limit_code(self, limit_a: float) -> int:
         """The device's code of a current limit. Raises: BadInput: the limit is outside the range of the setting."""
         if not 0 < limit_a <= self.limit_a:
-            raise BadInput(
-                f"monsoon: current limit {limit_a:g} A is outside the {self.limit_a:g} A of {self.name}"
-            )
+            raise BadInput(f"monsoon: current limit {limit_a:g} A is outside the {self.limit_a:g} A of {self.name}")
         if self is HVPM:
             return round(0x0F00 + (0xFFFF - 0x0F00) * limit_a / 15.625)
         return round(1023 * (1 - limit_a / 8.0))

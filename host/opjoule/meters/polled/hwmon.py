@@ -101,9 +101,7 @@ class HwmonSource(Source):
             )
         if len(chosen) > 1:
             names = ", ".join(channel.place.name for channel in chosen)
-            raise BadInput(
-                f"hwmon: several sensors ({names}); name one, for example hwmon:{chosen[0].place.name}"
-            )
+            raise BadInput(f"hwmon: several sensors ({names}); name one, for example hwmon:{chosen[0].place.name}")
         self._files = chosen[0]
         if self.shunt and self._files.shunt_ohm is None and self._files.chip != POWERZ:
             raise MeterFault(
@@ -136,9 +134,7 @@ class HwmonSource(Source):
             amperes = float(self._files.current.read_text()) * self._files.current_a
             volts = float(self._files.voltage.read_text()) * self._files.voltage_v
         except (OSError, ValueError) as error:
-            raise MeterFault(
-                f"hwmon: {self._files.place} cannot be read ({error}): check its wiring"
-            ) from None
+            raise MeterFault(f"hwmon: {self._files.place} cannot be read ({error}): check its wiring") from None
         if self._files.chip == POWERZ:
             amperes = abs(amperes)
         clipped = amperes >= self._files.end_a - self._files.current_a

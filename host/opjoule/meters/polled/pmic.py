@@ -38,9 +38,7 @@ class PmicSource(Source):
         currents, voltages = self._values()
         self._rails = tuple(sorted(currents.keys() & voltages.keys()))
         if not self._rails or _INPUT not in voltages:
-            raise MeterFault(
-                f"pmic: '{self._program} pmic_read_adc' gives no rails: only a Raspberry Pi 5 has them"
-            )
+            raise MeterFault(f"pmic: '{self._program} pmic_read_adc' gives no rails: only a Raspberry Pi 5 has them")
         return MeterIdentity(
             kind="pmic",
             place=self._program,
@@ -83,9 +81,7 @@ class PmicSource(Source):
         try:
             ended = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
         except (OSError, subprocess.TimeoutExpired) as error:
-            raise MeterFault(
-                f"pmic: '{self._program}' does not run ({error}): only a Raspberry Pi 5 has it"
-            ) from None
+            raise MeterFault(f"pmic: '{self._program}' does not run ({error}): only a Raspberry Pi 5 has it") from None
         currents: dict[str, float] = {}
         voltages: dict[str, float] = {}
         for line in ended.stdout.splitlines():

@@ -24,9 +24,7 @@ WHOLE_MAX: Final = 2
 """Whole periods inside one poll above which they are reported as a gap, although their energy is known."""
 GATHERED_NS: Final = 20_000_000
 """Longest time for which readings are gathered before they are handed over together."""
-ON_BOARD: Final = (
-    "runs on the board itself: the trace includes its own cost (losses.link.poll_cpu_us in run.json)"
-)
+ON_BOARD: Final = "runs on the board itself: the trace includes its own cost (losses.link.poll_cpu_us in run.json)"
 
 
 @dataclass(frozen=True)

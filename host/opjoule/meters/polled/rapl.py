@@ -61,9 +61,7 @@ class RaplSource(Source):
 
     def open(self) -> MeterIdentity:
         """Finds the counters. Raises: MeterFault: there are none, or this user may not read them."""
-        self._domains = [
-            domain for path in sorted(self._root.glob("*/energy_uj")) if (domain := _domain(path))
-        ]
+        self._domains = [domain for path in sorted(self._root.glob("*/energy_uj")) if (domain := _domain(path))]
         if not self._domains:
             raise MeterFault(
                 f"rapl: no energy counter under {self._root}: this processor has none, or it is a virtual machine"

@@ -33,9 +33,7 @@ LEVELS = (0, 1)
 class Assembler:
     """State of one meter between start and stop."""
 
-    def __init__(
-        self, ns_per_tick: int, conversions: Mapping[int, ConversionAssembler], anchor_ticks: int = 0
-    ) -> None:
+    def __init__(self, ns_per_tick: int, conversions: Mapping[int, ConversionAssembler], anchor_ticks: int = 0) -> None:
         """`anchor_ticks`: approximate time now, unwrapped, from a status of the meter."""
         self._ns_per_tick = ns_per_tick
         self._conversions = dict(conversions)

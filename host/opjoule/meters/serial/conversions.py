@@ -63,9 +63,7 @@ class SamplesFrame:
 class ConversionAssembler:
     """State of one sensor between start and stop."""
 
-    def __init__(
-        self, sensor: int, times: ConversionTimes, scale: ChipScale, ns_per_tick: int, ends: CodeEnds
-    ) -> None:
+    def __init__(self, sensor: int, times: ConversionTimes, scale: ChipScale, ns_per_tick: int, ends: CodeEnds) -> None:
         self._sensor, self._scale, self._ns_per_tick, self._ends = sensor, scale, ns_per_tick, ends
         self._nominal_ticks = times.period_us * 1000 / ns_per_tick
         self._period_ticks = self._nominal_ticks

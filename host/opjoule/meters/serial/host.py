@@ -122,13 +122,9 @@ def _rights(port: str, node: Path) -> Obstacle | None:
     with contextlib.suppress(KeyError):
         name, _, _, members = grp.getgrgid(node.stat().st_gid)
     if user in members:
-        return Obstacle(
-            f"{user} is in the group {name}, but not in this session", "log out and in again, or reboot"
-        )
+        return Obstacle(f"{user} is in the group {name}, but not in this session", "log out and in again, or reboot")
     join = [f"sudo usermod -aG {name} {user} and log in again"] if name != "root" else []
-    return Obstacle(
-        f"{port} belongs to the group {name}, and {user} is not in it", ", or ".join([*join, INSTALL])
-    )
+    return Obstacle(f"{port} belongs to the group {name}, and {user} is not in it", ", or ".join([*join, INSTALL]))
 
 
 def _name(port: str) -> Obstacle | None:

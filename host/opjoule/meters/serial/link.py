@@ -89,9 +89,7 @@ class SerialLink:
         """Sends a command that changes something. Raises: MeterFault: refused, or no answer in `limit_s`; MeterGone."""
         ack = self.ask(command, messages.Ack, limit_s, wanted=lambda ack: ack.command == command.TYPE)
         # A start or stop whose answer was lost is repeated, when it has been done already.
-        is_repeated = ack.result == messages.Result.WRONG_STATE and not isinstance(
-            command, messages.Configure
-        )
+        is_repeated = ack.result == messages.Result.WRONG_STATE and not isinstance(command, messages.Configure)
         if ack.result != messages.Result.OK and not is_repeated:
             raise self._refused(command, ack)
 
@@ -112,9 +110,7 @@ class SerialLink:
 
     def _silent(self, limit_s: float) -> MeterFault:
         if self.counts.frames:
-            return MeterFault(
-                f"meter on {self.path}: no answer in {limit_s:g} s: reset it, or check its cable"
-            )
+            return MeterFault(f"meter on {self.path}: no answer in {limit_s:g} s: reset it, or check its cable")
         if self._bytes:
             return MeterFault(
                 f"meter on {self.path}: {self._bytes} bytes came in {limit_s:g} s, but no frame: this is not "

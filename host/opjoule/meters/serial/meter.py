@@ -138,9 +138,7 @@ class SerialMeter(Meter):
             link.pump(timeout_s, gather=self.clock.now_s() >= self._sharp_until_s)
         if self._reset is not None and not self._events:
             bits = self._reset.reset_cause
-            raise MeterFault(
-                f"meter on {self.path}: was reset in mid-run ({_causes(bits)}): {_reset_advice(bits)}"
-            )
+            raise MeterFault(f"meter on {self.path}: was reset in mid-run ({_causes(bits)}): {_reset_advice(bits)}")
         if self._input_ended and not self._events:
             raise InputEnded(f"meter on {self.path}: the simulator's input has ended")
         return self._handed_out()
@@ -247,9 +245,7 @@ class SerialMeter(Meter):
 
     def _describe(self, identity: messages.Identity) -> MeterIdentity:
         if identity.tick_hz == 0 or NS_PER_S % identity.tick_hz:
-            raise MeterFault(
-                f"meter on {self.path}: ticks of {identity.tick_hz} Hz are not whole nanoseconds"
-            )
+            raise MeterFault(f"meter on {self.path}: ticks of {identity.tick_hz} Hz are not whole nanoseconds")
         number = bytes(identity.device_id)
         sensors = zip(identity.items["chip"], identity.items["address"], strict=True)
         return MeterIdentity(

@@ -7,9 +7,7 @@ from opjoule.errors import BadInput
 from opjoule.meters.chips.ina219 import ADC_CODES, INA219
 from opjoule.meters.messages import Mode
 
-_RANGES_MV = {
-    f"{shunt_range.max_v * 1e3:.0f}": round(shunt_range.max_v * 1e3) for shunt_range in INA219.ranges
-}
+_RANGES_MV = {f"{shunt_range.max_v * 1e3:.0f}": round(shunt_range.max_v * 1e3) for shunt_range in INA219.ranges}
 _CHOICES: dict[str, dict[str, int]] = {
     "mode": {"shunts": Mode.SHUNTS, "pairs": Mode.PAIRS},
     "adc": ADC_CODES,

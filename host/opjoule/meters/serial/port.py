@@ -64,9 +64,7 @@ class SerialPort:
 
     def _gone(self, fault: Exception) -> MeterGone:
         reason = _first_line(fault)
-        return MeterGone(
-            f"meter on {self.path}: the port closed in mid-run ({reason}): cable pulled or supply lost"
-        )
+        return MeterGone(f"meter on {self.path}: the port closed in mid-run ({reason}): cable pulled or supply lost")
 
 
 def ports_present() -> list[str]:

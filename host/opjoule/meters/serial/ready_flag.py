@@ -27,9 +27,7 @@ SETTLING: Final = 500
 FASTEST, SLOWEST = 0.885, 1.115
 """Limits as parts of the typical time: 586 of 532 us at most (SBOS448G, 7.5), the same below, and the meter's clock."""
 MISSED_MOST: Final = 5
-OTHER_WAY: Final = (
-    "use another sensor, or the firmware uno-arduino, which reads by time instead of by the flag"
-)
+OTHER_WAY: Final = "use another sensor, or the firmware uno-arduino, which reads by time instead of by the flag"
 
 
 @dataclass(frozen=True)

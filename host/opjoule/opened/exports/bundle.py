@@ -43,9 +43,7 @@ class Redaction:
         """The redacted text."""
         if self.kept:
             return text
-        plain = _PATH.sub(
-            lambda match: match[0] if match[0].startswith(_KEPT) else match[1] or "folder", text
-        )
+        plain = _PATH.sub(lambda match: match[0] if match[0].startswith(_KEPT) else match[1] or "folder", text)
         plain = _ADDRESS.sub("user@host", _REMOTE.sub("ssh", plain))
         for name, words in ((self.host, "host"), (self.user, "user")):
             if len(name) > 2 and name not in ("root", "localhost"):
@@ -288,9 +286,7 @@ def _check(bundle: Path, packed: zipfile.ZipFile) -> None:
     names = set(packed.namelist()) - {CHECKSUMS}
     for name in names:
         if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts or "\\" in name:
-            raise BadInput(
-                f"{bundle}: {name!r:.200} would be written outside of the folder: the bundle is not opened"
-            )
+            raise BadInput(f"{bundle}: {name!r:.200} would be written outside of the folder: the bundle is not opened")
     if lost := sorted(names ^ set(expected)):
         raise BadInput(f"{bundle}: {lost[0]!r:.200} is missing, or has no checksum")
     for name in sorted(names):

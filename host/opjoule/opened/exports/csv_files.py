@@ -56,10 +56,7 @@ def _untimed(run: OpenedRun, name: str) -> pa.Table | None:
 
 def _plain(table: pa.Table) -> pa.Table:
     """The table without dictionaries, which the writer does not support, and without text that acts as a formula."""
-    fields = [
-        field.with_type(pa.string()) if pa.types.is_dictionary(field.type) else field
-        for field in table.schema
-    ]
+    fields = [field.with_type(pa.string()) if pa.types.is_dictionary(field.type) else field for field in table.schema]
     plain = table.cast(pa.schema(fields))
     for place, field in enumerate(plain.schema):
         if pa.types.is_string(field.type):

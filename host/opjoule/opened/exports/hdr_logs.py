@@ -42,9 +42,7 @@ def write_hdr_logs(run: OpenedRun, folder: Path) -> Iterator[str]:
             chosen = took_ns[inside & operations["ok"] & (kind == name)]
             if chosen.size:
                 start_s = (phase.start_board_ns - works[0].start_board_ns) * 1e-9
-                lines.append(
-                    f"{start_s:.3f},{phase.duration_s:.3f},{chosen.max() * 1e-6:.3f},{_encoded(chosen)}\n"
-                )
+                lines.append(f"{start_s:.3f},{phase.duration_s:.3f},{chosen.max() * 1e-6:.3f},{_encoded(chosen)}\n")
         if lines:
             with rewriting(path) as file:
                 file.write("".join([_HEAD.format(mark=", SIMULATED" if mark else ""), *lines]).encode())

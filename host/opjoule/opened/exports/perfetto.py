@@ -91,9 +91,7 @@ class _Writer:
         for at_s, title in moments:
             self._event(_ns(at_s), track, _INSTANT, _bytes(23, title.encode()))
 
-    def counter(
-        self, name: str, unit: str, bounds_s: npt.NDArray[np.float64], values: npt.NDArray[np.float64]
-    ) -> None:
+    def counter(self, name: str, unit: str, bounds_s: npt.NDArray[np.float64], values: npt.NDArray[np.float64]) -> None:
         """Writes a value from each bound to the next, shapes (n + 1,) and (n,); unknown values are left out."""
         track = self.track(name, unit)
         known = np.isfinite(values)
@@ -117,8 +115,7 @@ def _phases(run: OpenedRun, writer: _Writer, most: int | None) -> None:
     several = len({phase.repeat for phase in run.phases}) > 1
     for name, phases in (("phases", run.phases), ("marked phases", run.marked_phases)):
         stretches = [
-            (phase.start_s, phase.end_s, f"{phase.name} {phase.repeat}" if several else phase.name)
-            for phase in phases
+            (phase.start_s, phase.end_s, f"{phase.name} {phase.repeat}" if several else phase.name) for phase in phases
         ]
         writer.slices(name, sorted(stretches))
 

@@ -77,9 +77,7 @@ def _line_of_samples(trace: PowerTrace) -> SupplyLine | None:
     """The load line of a meter that measures voltage with every current."""
     good = np.flatnonzero(trace.good)
     some = good[:: max(good.size // READINGS, 1)][1:-1]
-    return fit_supply_line(
-        BusReadings(trace.meter_ns[some], trace.voltage_v[some]), trace.meter_ns, trace.current_a
-    )
+    return fit_supply_line(BusReadings(trace.meter_ns[some], trace.voltage_v[some]), trace.meter_ns, trace.current_a)
 
 
 BUSY_MIN_S: Final = 0.3
@@ -107,9 +105,7 @@ def power_estimates(
     gain = [_systematic_u_w(sensors, float(watts), volts) for watts in fit.best.watts]
     standard_u = np.hypot([fit.u_w(counts) for counts in parts], gain)
     made.append(assumed("medium.idle_w", medium.idle_w, "the medium draws from the board's supply"))
-    active_w, active_u_w, busy_s = (
-        float(values[cores]) for values in (fit.best.watts, standard_u, fit.busy_s)
-    )
+    active_w, active_u_w, busy_s = (float(values[cores]) for values in (fit.best.watts, standard_u, fit.busy_s))
     if busy_s < BUSY_MIN_S:
         made.append(assumed("medium.active_w", medium.active_w, f"the medium was busy for {busy_s:.2g} s"))
     else:
@@ -164,9 +160,7 @@ def _tail_estimates(fit: PowerFit, medium: MediumModel, standard_u_w: float) -> 
     return [fitted_or_prior("medium.tail_w", value_w, standard_u_w, origin, medium.tail_w), length]
 
 
-def _systematic_u_w(
-    sensors: Sequence[ErrorBounds], power_w: float, volts: float, *, offset: bool = False
-) -> float:
+def _systematic_u_w(sensors: Sequence[ErrorBounds], power_w: float, volts: float, *, offset: bool = False) -> float:
     """Standard uncertainty of a power from gain, for a total power also from offset [W]; of the least known sensor."""
     integrals = Integrals(power_w, volts if offset else 0.0, power_w / volts)
     errors = [systematic(sensor, integrals) for sensor in sensors]
@@ -274,9 +268,7 @@ def fit_twin(records: Sequence[Recorded]) -> FittedTwin:
     rates = write_rate(records, medium.write_bytes_per_s), read_rate(records, medium.read_bytes_per_s)
     flush = flush_latency(records, rates[0], medium.flush_s)
     write_b_s, read_b_s = (rate.value for rate in rates)
-    timed = replace(
-        medium, write_bytes_per_s=write_b_s, read_bytes_per_s=read_b_s, flush_s=flush.value, spread={}
-    )
+    timed = replace(medium, write_bytes_per_s=write_b_s, read_bytes_per_s=read_b_s, flush_s=flush.value, spread={})
     power = fit_powers(records, timed, len(board.busy_cores_w) - 1)
     made = [
         *power_estimates(power, records, board, timed, rates[0]),
@@ -301,9 +293,7 @@ def _check(records: Sequence[Recorded]) -> None:
     for name in ("board", "medium", "simulated"):
         values = list(dict.fromkeys(getattr(one, name) for one in records))
         if len(values) > 1:
-            words = (
-                "simulated records and measured ones" if name == "simulated" else f"{' and '.join(values)}"
-            )
+            words = "simulated records and measured ones" if name == "simulated" else f"{' and '.join(values)}"
             raise BadInput(
                 f"a twin describes one board with one medium, and these records have {words}; fit each alone"
             )

@@ -58,9 +58,7 @@ def joined(records: Sequence[Recorded], models: Sequence[Replayed]) -> tuple[Tra
         start_s = np.asarray((windows.start_ns - zero_ns) * 1e-9 + at_s, np.float64)
         end_s = np.asarray((windows.end_ns - zero_ns) * 1e-9 + at_s, np.float64)
         residual_w = windows.power_w - model.total_w
-        values = np.array(
-            [windows.power_w, model.total_w, residual_w, model.processor_w, model.medium_w, model.tail_w]
-        )
+        values = np.array([windows.power_w, model.total_w, residual_w, model.processor_w, model.medium_w, model.tail_w])
         # The time between windows is empty, and so is the pause before the next record.
         hole = np.append(start_s[1:] - end_s[:-1] > 1e-6, True)
         at = np.flatnonzero(hole) + 1

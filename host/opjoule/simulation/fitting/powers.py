@@ -219,9 +219,7 @@ def _at_rest(seen: Observed, matrix: Float64Array) -> tuple[float, Float64Array]
     return float(seen.power_w[idle].mean()), np.asarray(matrix[idle].mean(axis=0))
 
 
-def _signatures(
-    seen: Observed, records: Sequence[Recorded], width: int
-) -> list[tuple[Float64Array, float, float]]:
+def _signatures(seen: Observed, records: Sequence[Recorded], width: int) -> list[tuple[Float64Array, float, float]]:
     """(columns, step [W], equivalent number of windows) of each load signature."""
     steps, rest_w = [], _at_rest(seen, np.zeros((seen.power_w.size, 0)))[0]
     for one in records:

@@ -67,11 +67,7 @@ def _streaks(windows: ActivityWindows, moved: Float64Array, allowed: BoolArray) 
     made, first = [], 0
     works = allowed & (moved > 0)
     for at in range(len(windows) + 1):
-        ends = (
-            at == len(windows)
-            or not works[at]
-            or (at > first and abs(rate[at] / rate[first:at].mean() - 1) > ALIKE)
-        )
+        ends = at == len(windows) or not works[at] or (at > first and abs(rate[at] / rate[first:at].mean() - 1) > ALIKE)
         if not ends:
             continue
         inner = slice(first + 1, at - 1)

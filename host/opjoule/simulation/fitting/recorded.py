@@ -172,9 +172,7 @@ def _check(record: RunRecord, path: Path) -> None:
         raise RecordFault(f"{path} has no system.parquet: nothing says what the board did")
 
 
-def windows_of(
-    system: pa.Table, phases: Sequence[Phase], trace: PowerTrace, to_meter: object
-) -> ActivityWindows:
+def windows_of(system: pa.Table, phases: Sequence[Phase], trace: PowerTrace, to_meter: object) -> ActivityWindows:
     """Windows between two samples of the board's counters, which are sorted; `to_meter`: board_ns to meter_ns."""
     board_ns = system["board_ns"].to_numpy().astype(np.int64)
 

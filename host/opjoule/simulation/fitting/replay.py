@@ -102,9 +102,7 @@ def sync_share(one: Recorded) -> Float64Array:
     return np.asarray(overlap_s(edge_ns, one.syncs.start_ns, one.syncs.end_ns)[::2] / one.windows.span_s)
 
 
-def _share(
-    whole: Sequence[MediumStretch], modes: tuple[MediumMode, ...], windows: ActivityWindows
-) -> Float64Array:
+def _share(whole: Sequence[MediumStretch], modes: tuple[MediumMode, ...], windows: ActivityWindows) -> Float64Array:
     chosen = [stretch for stretch in whole if stretch.mode in modes]
     if not chosen:
         return np.zeros(len(windows))

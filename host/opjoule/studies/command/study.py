@@ -50,18 +50,14 @@ class CommandStudy(Study):
     def __post_init__(self) -> None:
         """Raises: BadInput: the command is missing or contains a password, or a file cannot be read."""
         if not self.command:
-            raise BadInput(
-                "no command: write it after --, as in measure.py command --device rpi4 -- python3 job.py"
-            )
+            raise BadInput("no command: write it after --, as in measure.py command --device rpi4 -- python3 job.py")
         refuse_passwords([*self.command, self.before], "the command")
         for file in self.files:
             if not file.is_file():
                 raise BadInput(f"{file}: no such file; --file names a file to be copied to the board")
         names = [file.name for file in self.files]
         if len(set(names)) < len(names):
-            raise BadInput(
-                "two files of --file have the same name, but the board keeps them in one folder: rename one"
-            )
+            raise BadInput("two files of --file have the same name, but the board keeps them in one folder: rename one")
 
     @property
     def label(self) -> str:
@@ -373,7 +369,5 @@ class JobStudy(CommandStudy):
             cache=cache,
         )
         if made.to_json() != dict(entry):
-            raise BadInput(
-                f"study {entry['study']} was changed since then: its job, command or title is different"
-            )
+            raise BadInput(f"study {entry['study']} was changed since then: its job, command or title is different")
         return made

@@ -32,9 +32,7 @@ import json, platform, sys
 print(json.dumps({"python": "%d.%d" % sys.version_info[:2], "machine": platform.machine(),
  "bits": sys.maxsize.bit_length() + 1, "libc": platform.libc_ver()}))
 """
-_UNPACK: Final = (
-    'echo "$2  $1" | sha256sum -c --quiet - && mkdir -p -- "$3" && python3 -m zipfile -e "$1" "$3"'
-)
+_UNPACK: Final = 'echo "$2  $1" | sha256sum -c --quiet - && mkdir -p -- "$3" && python3 -m zipfile -e "$1" "$3"'
 _MACHINES: Final = {("aarch64", 32): "armv7l", ("x86_64", 32): "i686", ("armv8l", 32): "armv7l"}
 """(machine, bits of Python) -> machine of the wheels: a 32-bit Python on a 64-bit kernel needs 32-bit wheels."""
 
@@ -56,9 +54,7 @@ def fetch_jar(jar: Jar, cache: Path) -> Path:
     path = cache / f"{name}-{version}.jar"
     if not path.exists():
         if not (maven := shutil.which("mvn")):
-            raise BadInput(
-                f"{jar.artifact} is fetched by Maven: install Debian's package maven on this computer"
-            )
+            raise BadInput(f"{jar.artifact} is fetched by Maven: install Debian's package maven on this computer")
         places = [f"-Dartifact={jar.artifact}", f"-DoutputDirectory={cache}"]
         ran = fetch([maven, "-q", "-B", "dependency:copy", *places], jar.artifact, BadInput)
         if ran.returncode != 0 or not path.exists():
@@ -109,9 +105,7 @@ class Interpreter:
     def options(self) -> list[str]:
         """Options of `pip download` that select wheels for it."""
         tag = f"cp{self.version.replace('.', '')}"
-        platforms = [
-            f"manylinux_2_{minor}_{self.machine}" for minor in range(self.glibc, _OLDEST_GLIBC - 1, -1)
-        ]
+        platforms = [f"manylinux_2_{minor}_{self.machine}" for minor in range(self.glibc, _OLDEST_GLIBC - 1, -1)]
         platforms += [f"{name}_{self.machine}" for name in ("manylinux2014", "manylinux2010", "linux")]
         return [
             *("--only-binary", ":all:", "--implementation", "cp", "--python-version", self.version),
@@ -143,9 +137,7 @@ def fetch_wheels(requirements: Path, python: Interpreter, cache: Path) -> list[P
             errors = [line for line in ended.stderr.splitlines() if line.startswith("ERROR")]
             errors = errors or [ended.stderr.strip()]
             where = f"Python {python.version} on {python.machine} with glibc 2.{python.glibc}"
-            raise NoWheels(
-                f"{requirements.name} has no wheels for {where}: {errors[-1].removeprefix('ERROR: ')}"
-            )
+            raise NoWheels(f"{requirements.name} has no wheels for {where}: {errors[-1].removeprefix('ERROR: ')}")
         done.touch()
     wheels = sorted(folder.glob("*.whl"))
     for wheel in wheels:
@@ -162,9 +154,7 @@ def bring_wheels(board: Board, requirements: Path, cache: Path) -> str:
     target = f"{board.runner.files_folder}/{FOLDER}"
     for wheel in fetch_wheels(requirements, Interpreter.of(board.shell), cache):
         copied = board.runner.copy_in(wheel)
-        unpacked = board.shell.run(
-            ["sh", "-c", _UNPACK, "sh", copied, file_sha256(wheel), target], limit_s=600
-        )
+        unpacked = board.shell.run(["sh", "-c", _UNPACK, "sh", copied, file_sha256(wheel), target], limit_s=600)
         if unpacked.status != 0:
             raise DeviceFault(f"{wheel.name} did not reach the board undamaged: {unpacked.last_line()}")
     return target

@@ -175,9 +175,7 @@ def file_properties(workload: Path) -> dict[str, str]:
 
 
 def _unescaped(text: str) -> str:
-    return _ESCAPE.sub(
-        lambda match: chr(int(match[1], 16)) if match[1] else _LETTERS.get(match[2], match[2]), text
-    )
+    return _ESCAPE.sub(lambda match: chr(int(match[1], 16)) if match[1] else _LETTERS.get(match[2], match[2]), text)
 
 
 def find_workload(name: str, folder: Path) -> Path:
@@ -196,9 +194,7 @@ def find_workload(name: str, folder: Path) -> Path:
     ]
     letters = [entry.removeprefix("workload") for entry in known if "/" not in entry]
     hint = suggestion(name, known + letters, 0.4)
-    raise BadInput(
-        f"unknown workload '{name}': {hint}give {', '.join(letters[:6])}, a name under {folder}, or a file"
-    )
+    raise BadInput(f"unknown workload '{name}': {hint}give {', '.join(letters[:6])}, a name under {folder}, or a file")
 
 
 def parse_properties(settings: Sequence[str]) -> dict[str, str]:
@@ -223,11 +219,7 @@ INSERT = "insert"
 def kinds(properties: Mapping[str, str]) -> list[str]:
     """Kinds of operation in a workload, from its complete properties; the loader checks the proportions."""
     ending = "proportion"
-    return [
-        key.removesuffix(ending)
-        for key, value in properties.items()
-        if key.endswith(ending) and value.strip("0.")
-    ]
+    return [key.removesuffix(ending) for key, value in properties.items() if key.endswith(ending) and value.strip("0.")]
 
 
 OPTIONS: Final[Mapping[str, str]] = {
@@ -308,9 +300,7 @@ def values_bytes(properties: Mapping[str, str]) -> int | None:
     return records * fields * length
 
 
-def check_space(
-    properties: Mapping[str, str], free_bytes: int | None, where: str, *, databases: int = 1
-) -> None:
+def check_space(properties: Mapping[str, str], free_bytes: int | None, where: str, *, databases: int = 1) -> None:
     """Checks that the medium has space for the values. Raises: BadInput: the values alone need more than is free.
 
     Args:

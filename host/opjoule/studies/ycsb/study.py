@@ -210,9 +210,7 @@ class YcsbStudy(Study):
             del held["operationcount"]
         in_file = dict.fromkeys(file_properties(self.workload), self.called or self.workload.name)
         origins = {**in_file, **self.origins}
-        grouped: dict[str, dict[str, str]] = {
-            origin: {} for origin in (*self.origins.values(), *in_file.values())
-        }
+        grouped: dict[str, dict[str, str]] = {origin: {} for origin in (*self.origins.values(), *in_file.values())}
         for key, value in held.items():
             grouped.setdefault(origins.get(key, _DEFAULT), {})[key] = value
         return {origin: properties for origin, properties in grouped.items() if properties}
@@ -265,9 +263,7 @@ class YcsbStudy(Study):
 
     def check_space(self, board: Board) -> None:
         """Raises: BadInput: the records do not fit on the medium."""
-        loads = (
-            self.reset == COPY and board.kept.size_bytes(self.kept_name(board.programs.loader_sha256)) is None
-        )
+        loads = self.reset == COPY and board.kept.size_bytes(self.kept_name(board.programs.loader_sha256)) is None
         check_space(self.effective, board.free_bytes(), board.medium.path, databases=1 + loads)
 
     @contextmanager
@@ -387,9 +383,7 @@ class YcsbStudy(Study):
         """The harness: the same workload on the null engine."""
         if not self.harness:
             return []
-        operations = max(
-            _HARNESS_OPERATIONS, whole_number(self.properties, "operationcount") or _HARNESS_TIMED
-        )
+        operations = max(_HARNESS_OPERATIONS, whole_number(self.properties, "operationcount") or _HARNESS_TIMED)
         changes = {
             "operationcount": str(operations),
             "maxexecutiontime": f"{HARNESS_LIMIT_S}",
@@ -414,9 +408,7 @@ class YcsbStudy(Study):
         path = board.database_path(database)
         loader = self._command(board.programs.loader, board.runner.copy_in, command, database, path)
         operations = (
-            whole_number(self.properties, "operationcount")
-            if command == "run"
-            else inserts_of_load(self.effective)
+            whole_number(self.properties, "operationcount") if command == "run" else inserts_of_load(self.effective)
         )
         return Workload(
             command=(*loader, "--progress"),
@@ -520,9 +512,7 @@ class YcsbStudy(Study):
             reset=str(entry.get("reset", LOAD)),
             rate=entry.get("rate"),
             called=described["name"],
-            origins=dict.fromkeys(
-                (*entry["properties"], "threadcount", "seed", "maxexecutiontime"), "the plan"
-            ),
+            origins=dict.fromkeys((*entry["properties"], "threadcount", "seed", "maxexecutiontime"), "the plan"),
         )
         named_files(study.effective, workload)
         hashes = study._file_hashes()

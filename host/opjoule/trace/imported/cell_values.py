@@ -33,9 +33,7 @@ _COMMAS: Final = r"^\s*[-+]?[0-9]*,[0-9][0-9,]*(?:[eE][-+]?[0-9]+)?\s*[A-Za-zµ�
 _POINT: Final = r"^\s*[-+]?[0-9,]*\.[0-9]+(?:[eE][-+]?[0-9]+)?\s*[A-Za-zµμ]*\s*$"
 _THOUSANDS: Final = r"^\s*[-+]?[1-9][0-9]{0,2}(?:,[0-9]{3})+(?:\.[0-9]*)?\s*[A-Za-zµμ]*\s*$"
 """Numbers with commas, with a decimal point, and with commas between thousands."""
-_VALUE: Final = re.compile(
-    r"[-+]?(?:[0-9][0-9.,]*|[.,][0-9]+)(?:[eE][-+]?[0-9]+)?(?:\s*[A-Za-zµμ]{1,2})?|nan", re.I
-)
+_VALUE: Final = re.compile(r"[-+]?(?:[0-9][0-9.,]*|[.,][0-9]+)(?:[eE][-+]?[0-9]+)?(?:\s*[A-Za-zµμ]{1,2})?|nan", re.I)
 
 
 def looks_like_date(cell: str) -> bool:
@@ -88,9 +86,7 @@ def numbers(column: pa.ChunkedArray, units: Mapping[str, float], *, decimal_comm
     if decimal_comma:
         text = pc.replace_substring(text, ",", ".")
     elif _any(pc.match_substring(text, ",")):
-        text = pc.if_else(
-            pc.match_substring_regex(text, _THOUSANDS), pc.replace_substring(text, ",", ""), text
-        )
+        text = pc.if_else(pc.match_substring_regex(text, _THOUSANDS), pc.replace_substring(text, ",", ""), text)
     present = pc.invert(pc.is_in(pc.utf8_lower(text), value_set=ABSENT))
     text = pc.if_else(present, text, None)
     try:
@@ -133,14 +129,10 @@ def moments(column: pa.ChunkedArray, name: str) -> Numbers:
     """
     text = pc.utf8_trim_whitespace(column)
     parts = pc.extract_regex(text, _MOMENT)
-    field = {
-        part: pc.struct_field(parts, part) for part in ("date", "hours", "minutes", "seconds", "half", "zone")
-    }
+    field = {part: pc.struct_field(parts, part) for part in ("date", "hours", "minutes", "seconds", "half", "zone")}
     fractions = pc.replace_substring_regex(field["seconds"], pattern="[,:]", replacement=".")
     half = pc.utf8_upper(field["half"])
-    is_half, afternoon = (
-        _flags(pc.is_in(half, value_set=pa.array(of_day))) for of_day in (["AM", "PM"], ["PM"])
-    )
+    is_half, afternoon = (_flags(pc.is_in(half, value_set=pa.array(of_day))) for of_day in (["AM", "PM"], ["PM"]))
     hours = _floats(field["hours"])
     hours = np.where(is_half, hours % 12, hours) + 12.0 * afternoon
     time_s = 3600.0 * hours + 60.0 * _floats(field["minutes"]) + _floats(fractions, absent=0.0)

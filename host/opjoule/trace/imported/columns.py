@@ -87,12 +87,8 @@ def find_columns(table: TextTable, form: Format, mapping: Mapping[str, str]) -> 
 
 
 def _question(unclear: Mapping[str, list[Column]]) -> str:
-    shown = "; ".join(
-        f"{role}: {', '.join(column.name for column in columns)}" for role, columns in unclear.items()
-    )
-    answers = " ".join(
-        f"--columns {shlex.quote(f'{role}={columns[0].name}')}" for role, columns in unclear.items()
-    )
+    shown = "; ".join(f"{role}: {', '.join(column.name for column in columns)}" for role, columns in unclear.items())
+    answers = " ".join(f"--columns {shlex.quote(f'{role}={columns[0].name}')}" for role, columns in unclear.items())
     return f"it is not clear which column is the board's supply ({shown}): say which, for example {answers}"
 
 
@@ -106,9 +102,7 @@ def missing_columns(table: TextTable, columns: Iterable[str], *, has_rate: bool)
     if missing:
         what = "" if table.header else "no header line, and "
         listed = ", ".join(table.names) if table.header else f"columns 1 to {len(table.names)}"
-        raise BadInput(
-            f"{table.path}: {what}no column with a unit of {missing} ({listed}): add --columns {remedy}"
-        )
+        raise BadInput(f"{table.path}: {what}no column with a unit of {missing} ({listed}): add --columns {remedy}")
 
 
 def _preferred(columns: list[Column], form: Format) -> list[Column]:
@@ -167,9 +161,7 @@ def unit_of_cell(role: str, cell: str) -> bool:
 
 def cell_units(role: str) -> dict[str, float]:
     """Unit behind a number -> factor, for the cells of a role."""
-    return UNITS[role] | {
-        unit.replace("u", letter): UNITS[role][unit] for unit in UNITS[role] for letter in "µμ"
-    }
+    return UNITS[role] | {unit.replace("u", letter): UNITS[role][unit] for unit in UNITS[role] for letter in "µμ"}
 
 
 def _factor_by_name(form: Format, role: str, index: int, name: str) -> float | None:
@@ -200,9 +192,7 @@ def _mapped(table: TextTable, form: Format, role: str, text: str) -> Column:
     if name not in names and name.isdigit() and 1 <= int(name) <= len(names):
         name = names[int(name) - 1]
     if name not in names:
-        raise BadInput(
-            f"{table.path}: no column '{name}'; its columns are {', '.join(names)}, or their numbers from 1"
-        )
+        raise BadInput(f"{table.path}: no column '{name}'; its columns are {', '.join(names)}, or their numbers from 1")
     index = names.index(name)
     factor = _factor(role, unit) if unit else _factor_by_name(form, role, index, name)
     cell = table.first_row[index]

@@ -53,9 +53,7 @@ def _words(table: TextTable) -> list[str]:
 
 
 def _powertool(table: TextTable) -> Format | None:
-    return (
-        Format("powertool", main="main") if any("mainavgcurrent" in word for word in _words(table)) else None
-    )
+    return Format("powertool", main="main") if any("mainavgcurrent" in word for word in _words(table)) else None
 
 
 def _pymonsoon(table: TextTable) -> Format | None:
@@ -86,9 +84,7 @@ def _powersensor3(table: TextTable) -> Format | None:
     if table.names[:4] != ["marker", "time", "dt_micro", "device_timestamp"]:
         return None
     words = [name.rstrip("0123456789").removesuffix("_total") for name in table.names]
-    return Format(
-        "powersensor3", {index: unit for index, word in enumerate(words) if (unit := _BASE.get(word))}
-    )
+    return Format("powersensor3", {index: unit for index, word in enumerate(words) if (unit := _BASE.get(word))})
 
 
 def _smartpower3(table: TextTable) -> Format | None:
@@ -99,11 +95,7 @@ def _smartpower3(table: TextTable) -> Format | None:
 
 def _is_smartpower3(row: list[str]) -> bool:
     checksums = row[15:17]
-    return (
-        len(row) in (17, 18)
-        and len(row[0]) == 10
-        and all(re.fullmatch("[0-9a-f]{2}", cell) for cell in checksums)
-    )
+    return len(row) in (17, 18) and len(row[0]) == 10 and all(re.fullmatch("[0-9a-f]{2}", cell) for cell in checksums)
 
 
 def _arm_probe(table: TextTable) -> Format | None:

@@ -45,9 +45,7 @@ def jls_signals(path: Path) -> Signals:
         with pyjls.Reader(str(path)) as reader:
             return _signals(path, reader)
     except (RuntimeError, ValueError, OSError) as fault:
-        raise BadInput(
-            f"{path}: damaged: {fault}: export it as CSV with the Joulescope's own program"
-        ) from None
+        raise BadInput(f"{path}: damaged: {fault}: export it as CSV with the Joulescope's own program") from None
 
 
 def _signals(path: Path, reader: Any) -> Signals:
@@ -58,9 +56,7 @@ def _signals(path: Path, reader: Any) -> Signals:
     counts = {name: len(found) for name, found in by_name.items()}
     if set(counts.values()) != {1}:
         listed = ", ".join(f"{count} of {name}" for name, count in counts.items())
-        raise BadInput(
-            f"{path}: needs one signal of current and one of voltage, has {listed}: export it as CSV"
-        )
+        raise BadInput(f"{path}: needs one signal of current and one of voltage, has {listed}: export it as CSV")
     current, voltage = (by_name[name][0] for name in _NEEDED)
     if current.sample_rate != voltage.sample_rate:
         rates = f"{current.sample_rate:g} and {voltage.sample_rate:g} a second"

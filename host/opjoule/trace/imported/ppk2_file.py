@@ -39,14 +39,10 @@ def ppk2_signals(path: Path) -> Signals:
     except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError, OSError) as fault:
         raise BadInput(f"{path}: damaged: {fault}: save the session again, or export it as CSV") from None
     except KeyError:
-        raise BadInput(
-            f"{path}: a ZIP file that is no session of a Power Profiler Kit II: unpack it first"
-        ) from None
+        raise BadInput(f"{path}: a ZIP file that is no session of a Power Profiler Kit II: unpack it first") from None
     note = f"means of {together} of its {rate_hz:g} samples a second"
     time_s = np.arange(current_a.size, dtype=np.float64) * (together / rate_hz)
-    return Signals(
-        "ppk2", {"current": "session.raw"}, time_s, {"current": current_a}, [note] if together > 1 else []
-    )
+    return Signals("ppk2", {"current": "session.raw"}, time_s, {"current": current_a}, [note] if together > 1 else [])
 
 
 def _rate_hz(path: Path, session: zipfile.ZipFile) -> float:
@@ -58,9 +54,7 @@ def _rate_hz(path: Path, session: zipfile.ZipFile) -> float:
     except (ValueError, TypeError, KeyError, RecursionError):
         rate_hz = 0.0
     if not 0.0 < rate_hz <= RATE_MAX_HZ:
-        raise BadInput(
-            f"{path}: metadata.json states no samplesPerSecond from 1 to {RATE_MAX_HZ}: export it as CSV"
-        )
+        raise BadInput(f"{path}: metadata.json states no samplesPerSecond from 1 to {RATE_MAX_HZ}: export it as CSV")
     return rate_hz
 
 

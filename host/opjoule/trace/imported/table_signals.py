@@ -49,9 +49,7 @@ def table_signals(path: Path, mapping: Mapping[str, str], rate_hz: float | None)
     form = _without_channels_off(table, recognise(table))
     found = find_columns(table, form, mapping)
     missing_columns(table, found, has_rate=rate_hz is not None)
-    texts = table.read(
-        {index for of_role in found.values() for column in of_role for index in column.indices}
-    )
+    texts = table.read({index for of_role in found.values() for column in of_role for index in column.indices})
     comma = _decimal_comma(table, texts)
     cells = {
         role: [_values(table, role, one, texts, decimal_comma=comma) for one in of_role]
@@ -96,9 +94,7 @@ def _without_channels_off(table: TextTable, form: Format) -> Format:
     table.other_lines.clear()
     if len(off) == len(switches):
         return form
-    return replace(
-        form, aside=form.aside | {name for one in off for name in SMARTPOWER3 if name[:3] == one[:3]}
-    )
+    return replace(form, aside=form.aside | {name for one in off for name in SMARTPOWER3 if name[:3] == one[:3]})
 
 
 def _decimal_comma(table: TextTable, texts: Texts) -> bool:
@@ -201,9 +197,7 @@ def _best_time(
     return min(rising, key=lambda index: times[index].step)
 
 
-def _not_increasing(
-    table: TextTable, column: Column, time_s: Float64Array, rows: Int64Array, texts: Texts
-) -> str:
+def _not_increasing(table: TextTable, column: Column, time_s: Float64Array, rows: Int64Array, texts: Texts) -> str:
     late = int(np.argmin(np.diff(time_s) > 0)) + 1
     text = [_shown(texts[column.index][int(rows[place])]) for place in (late - 1, late)]
     span_s = float(np.max(time_s) - np.min(time_s))
@@ -239,6 +233,4 @@ def _check_power(
         notes.append(said)
         return
     answer = " ".join(f"--columns {shlex.quote(f'{role}={names[role]}')}" for role in ("voltage", "current"))
-    raise BadInput(
-        f"{table.path}: {said}: check columns and units, and name the supply's, for example {answer}"
-    )
+    raise BadInput(f"{table.path}: {said}: check columns and units, and name the supply's, for example {answer}")

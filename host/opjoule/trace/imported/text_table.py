@@ -169,9 +169,7 @@ def _best_split(lines: list[str], number: int) -> tuple[list[str], str]:
     return best[1], best[2]
 
 
-def _table(
-    path: Path, encoding: str, lines: list[str], first: int, cells: list[str], separator: str
-) -> TextTable:
+def _table(path: Path, encoding: str, lines: list[str], first: int, cells: list[str], separator: str) -> TextTable:
     before = [line for line in lines[:first] if line.strip()]
     names = _names(before, cells, separator)
     return TextTable(

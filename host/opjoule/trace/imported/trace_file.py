@@ -177,9 +177,7 @@ def _by_power(path: Path, signals: Signals) -> dict[str, Float64Array]:
             _check_range(path, signals, "voltage", beyond)
     if lacking.any():
         voltage_v = _nearest(path, signals.time_s, voltage_v, known, lacking)
-        signals.notes.append(
-            f"voltage of {counted(int(lacking.sum()), 'row')} from the nearest row that gives one"
-        )
+        signals.notes.append(f"voltage of {counted(int(lacking.sum()), 'row')} from the nearest row that gives one")
     with np.errstate(divide="ignore", invalid="ignore"):  # no power is no current, if the row has a voltage
         quotient_a = np.where(power_w == 0.0, 0.0 * voltage_v, power_w / voltage_v)
     return {
