@@ -38,7 +38,7 @@ import this_computer  # the path is set above
 
 this_computer.end_if_unable()
 
-import bootstrap  # noqa: E402  # what Debian's Python alone has comes from here on
+from logged_commands import SetupError  # noqa: E402  # what Debian's Python alone has comes from here on
 from opjoule.cli import commands  # noqa: E402
 from opjoule.cli.command import hand_over  # noqa: E402
 from opjoule.cli.failures import answer_with, hold_back, interrupt  # noqa: E402
@@ -50,14 +50,16 @@ def main() -> int:
     """Parses the command line, sets up what the command needs, and starts the environment's Python."""
     try:
         answer_with(interrupt)
-        command = commands.parse(sys.argv[1:])
+        command = commands.parse(sys.argv[1:])  # --help ends here
+        import bootstrap  # noqa: PLC0415  # not needed for help
+
         bootstrap.set_up(command.needs)
         hand_over(command)
         os.environ["PYTHONPATH"] = str(bootstrap.ROOT / "host")
         python = str(bootstrap.VENV_PYTHON)
         hold_back()
         return os.execv(python, [python, "-m", "opjoule.cli.start", *sys.argv[1:]])
-    except bootstrap.SetupError as error:
+    except SetupError as error:
         print(f"{script_name()}: {error}", file=sys.stderr)
         return 1
     except OSError as error:

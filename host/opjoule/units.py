@@ -11,11 +11,11 @@ if it comes mostly from bounds (`coverage_factor`). Source: JCGM 100:2008 (GUM),
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-import numpy as np
 from msgspec import Struct
 
 COVERAGE_FACTOR: Final = 2.0
@@ -41,8 +41,17 @@ def coverage_factor(excess_kurtosis: float) -> float:
     Returns: k to three decimals. Its interval contains 95.2 to 95.9 % of any sum of rectangles and a normal error.
     Source: JCGM 100:2008, G.1.3 and G.2; by moments after R. Willink, Metrologia 42 (2005), 329-343.
     """
-    k = round(float(np.interp(excess_kurtosis, _EXCESS, _FACTORS)), 3)
+    k = round(_interpolated(excess_kurtosis, _EXCESS, _FACTORS), 3)
     return k if k < COVERAGE_FACTOR else COVERAGE_FACTOR  # this same object, which msgspec omits
+
+
+def _interpolated(at: float, xs: Sequence[float], ys: Sequence[float]) -> float:
+    """Linear interpolation, constant outside of the table. Lists of records do without numpy, which loads slowly."""
+    after = bisect_right(xs, at)
+    if after in (0, len(xs)):
+        return ys[0] if after == 0 else ys[-1]
+    slope = (ys[after] - ys[after - 1]) / (xs[after] - xs[after - 1])
+    return slope * (at - xs[after - 1]) + ys[after - 1]
 
 
 def excess_kurtosis(parts: Iterable[tuple[float, float]]) -> float:
@@ -104,7 +113,7 @@ class Measured(Struct, frozen=True, omit_defaults=True):
 
 def excess_of(k: float) -> float:
     """Excess kurtosis of the error whose coverage factor is k."""
-    return float(np.interp(k, _FACTORS, _EXCESS))
+    return _interpolated(k, _FACTORS, _EXCESS)
 
 
 @dataclass(frozen=True, slots=True)

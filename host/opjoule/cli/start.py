@@ -3,7 +3,7 @@
 import io
 import sys
 
-from opjoule.cli.command import handed_over
+from opjoule.cli.command import ParsedCommand, handed_over
 from opjoule.cli.failures import answer_with, interrupt, leave, masked_tracebacks, reporting_failures
 from opjoule.scripts import script_name
 
@@ -21,9 +21,7 @@ def main(argv: list[str]) -> int:
 
     def run() -> int:
         answer_with(leave)
-        from opjoule.cli.commands import parse  # noqa: PLC0415  # slow to load
-
-        command = (handed_over() or parse(argv)).loaded()
+        command = (handed_over() or _parsed(argv)).loaded()
         answer_with(interrupt)
         return command()
 
@@ -32,6 +30,12 @@ def main(argv: list[str]) -> int:
     # SIGINT although the exception was handled. Another exec() clears the flag (Python/pythonrun.c, run_eval_code_obj).
     exec("")
     return status
+
+
+def _parsed(argv: list[str]) -> ParsedCommand:
+    from opjoule.cli.commands import parse  # noqa: PLC0415  # slow to load, and not needed for a command handed over
+
+    return parse(argv)
 
 
 if __name__ == "__main__":

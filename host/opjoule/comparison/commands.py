@@ -17,8 +17,7 @@ from opjoule.comparison.sentences import chance_words, place_words, ratio_words
 from opjoule.comparison.value_words import sentence_case
 from opjoule.errors import OpJouleError
 from opjoule.evaluation.quantities.definition import Definition
-from opjoule.opened.quantities import NONE, quantity_text
-from opjoule.opened.rounding import rounded
+from opjoule.opened.rounding import NONE, quantity_text, rounded
 from opjoule.scripts import program
 from opjoule.studies.definition import COMMAND
 from opjoule.terminal import terminal

@@ -18,8 +18,8 @@ from opjoule.comparison.winners import conclusions
 from opjoule.errors import WORSE_EXIT, DataFault
 from opjoule.evaluation.quantities.definition import Definition
 from opjoule.files import csv_text
-from opjoule.opened.quantities import NONE, part_text
-from opjoule.opened.rounding import with_limits
+from opjoule.opened.quantities import part_text
+from opjoule.opened.rounding import NONE, with_limits
 from opjoule.record.json_file import Schema, plain
 from opjoule.terminal import terminal
 from opjoule.units import from_json

@@ -16,7 +16,7 @@ from opjoule.comparison.cell_mean import cell_mean
 from opjoule.comparison.compared_run import ComparedRun, read_compared
 from opjoule.errors import BadInput, OpJouleError, RecordFault
 from opjoule.evaluation.quantities.definition import Definition
-from opjoule.record.directory import INDEX, has_index, inside
+from opjoule.record.directory import INDEX, check_inside, has_index
 from opjoule.record.json_file import Schema, as_value, read_json, write_json
 from opjoule.record.run_record import RunRecord
 
@@ -141,7 +141,8 @@ def _read(directory: Path) -> _Index:
 
 def _check_place(directory: Path, folder: str) -> None:
     """Raises: RecordFault: the index names a folder outside of its own, or one that a link leads to."""
-    if inside(directory, folder).resolve() != directory.resolve() / folder:
+    check_inside(directory, folder)
+    if (directory / folder).resolve() != directory.resolve() / folder:
         raise RecordFault(f"{directory / INDEX}: {folder!r:.80} leads out of the folder: the index is not opened")
 
 

@@ -10,7 +10,7 @@ from opjoule.comparison.ranking import Ranking, Undecided
 from opjoule.comparison.sentences import chance_words, place_words, ratio_words
 from opjoule.comparison.value_words import CELLS_MAX, NAMED, listed, noun, quantity_words, sentence_case
 from opjoule.energy.comparison import MORE_MAX, POWER
-from opjoule.opened.quantities import quantity_text
+from opjoule.opened.rounding import quantity_text
 from opjoule.units import counted, from_json
 
 OWN_LINES_MAX: Final = 2

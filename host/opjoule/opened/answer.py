@@ -8,8 +8,8 @@ from typing import Any
 from opjoule.errors import NewerSchema, RecordFault
 from opjoule.evaluation.quantities.definition import Quantities
 from opjoule.evaluation.wording import TRACE, Wording, wording_of
-from opjoule.opened.quantities import ABSENT, all_told_paths, quantity, rounded_quantity
-from opjoule.opened.rounding import with_unit
+from opjoule.opened.quantities import ABSENT, all_told_paths, quantity
+from opjoule.opened.rounding import rounded_quantity, with_unit
 from opjoule.record.result import Conclusion, read_result
 from opjoule.record.run import Run
 from opjoule.record.run_record import RunRecord

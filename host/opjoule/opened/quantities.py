@@ -10,14 +10,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from opjoule.evaluation.quantities.definition import ALL_TOLD, Quantities, told_path
-from opjoule.opened.rounding import Rounded, from_zero, rounded
+from opjoule.opened.rounding import NONE, Rounded, quantity_text, rounded, rounded_quantity
 from opjoule.units import Measured, Missing, Quantity, Unstated, exact, from_json
 
 ABSENT = "not in result.json"
-NONE = "\N{EM DASH}"
 NOT_IDENTIFIABLE: Final = "not identifiable"
-POSITIVE = ("J", "J/operation", "W", "s", "B", "1/s", "B/s")
-"""Units of quantities that have no negative values."""
 _SENSOR = re.compile(r"by_sensor\.(?P<number>\d+)\.(?P<key>.+)")
 """Path of a quantity from an additional sensor."""
 
@@ -116,29 +113,10 @@ def row(result: Mapping[str, Any], table: Quantities, path: str) -> Row:
     )
 
 
-def quantity_text(of: Quantity) -> str:
-    """Value and interval with unit; a dash for a missing value."""
-    shown = rounded_quantity(of)
-    return NONE if shown is None else str(shown)
-
-
 def part_text(path: str, of: Quantity) -> str:
     """The same for a quantity at a path; a part of a breakdown that has no value is not identifiable."""
     is_part = path.startswith("by_") and isinstance(of, Missing) and of.reason != ABSENT
     return NOT_IDENTIFIABLE if is_part else quantity_text(of)
-
-
-def rounded_quantity(of: Quantity) -> Rounded | None:
-    """Rounded texts of a quantity; None if it is missing.
-
-    A positive value that is smaller than its uncertainty is given with the limits of its interval, from 0 on.
-    """
-    if isinstance(of, Missing):
-        return None
-    if isinstance(of, Measured) and 0 <= of.value < of.u and of.unit in POSITIVE:
-        return from_zero(of.value, of.u, of.unit)
-    u = of.u if isinstance(of, Measured) else None
-    return rounded(of.value, u, of.unit)
 
 
 def is_quantity(entry: object) -> bool:

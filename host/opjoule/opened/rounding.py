@@ -9,12 +9,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Decimal
 
+from opjoule.units import Measured, Missing, Quantity
+
 PREFIXES = {-12: "p", -9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T"}
 # A prefix fits units that begin with one of these symbols: "J", "J/operation", "B/s"; not "1/s", "operations" or "%".
 PREFIXED_SYMBOLS = ("J", "W", "s", "A", "V", "B", "C", "Hz", "Ω")
 PRINTED_UNITS = {"1": "", "1/s": "/s"}
 MINUS = "\N{MINUS SIGN}"
 OPERATIONS = "operations/s"
+NONE = "\N{EM DASH}"
+"""Text of a missing value."""
+POSITIVE = ("J", "J/operation", "W", "s", "B", "1/s", "B/s")
+"""Units of quantities that have no negative values."""
 LARGE = 100
 """Above this an exact number is rounded to a tenth."""
 
@@ -135,3 +141,22 @@ def _text(number: Decimal, places: int | None) -> str:
         number = number.normalize()
         places = max(0, -int(number.as_tuple().exponent))
     return f"{number:,.{places}f}".replace("-", MINUS)
+
+
+def quantity_text(of: Quantity) -> str:
+    """Value and interval with unit; a dash for a missing value."""
+    shown = rounded_quantity(of)
+    return NONE if shown is None else str(shown)
+
+
+def rounded_quantity(of: Quantity) -> Rounded | None:
+    """Rounded texts of a quantity; None if it is missing.
+
+    A positive value that is smaller than its uncertainty is given with the limits of its interval, from 0 on.
+    """
+    if isinstance(of, Missing):
+        return None
+    if isinstance(of, Measured) and 0 <= of.value < of.u and of.unit in POSITIVE:
+        return from_zero(of.value, of.u, of.unit)
+    u = of.u if isinstance(of, Measured) else None
+    return rounded(of.value, u, of.unit)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from msgspec import Struct
@@ -14,22 +14,20 @@ from msgspec.structs import replace
 
 from opjoule.errors import RecordFault
 from opjoule.files import read_regular, rewriting
-from opjoule.opened.answer import Answer, open_answer
-from opjoule.opened.quantities import quantity_text
+from opjoule.opened.rounding import quantity_text
 from opjoule.record.directory import check_place, is_held
 from opjoule.record.json_file import plain
 from opjoule.record.notes import NO_NOTES, NOTES, Notes, read_notes
-from opjoule.record.result import BUSY, UNSTEADY
-from opjoule.record.run_record import RunRecord, reading
 from opjoule.scripts import program
 from opjoule.units import Missing, Quantity, from_json
+
+if TYPE_CHECKING:
+    from opjoule.opened.answer import Answer
 
 UNREADABLE: Final = "unreadable"
 """Status of a record without a readable run.json."""
 ONE_RUN: Final = "one run: the interval does not include the spread between runs"
 TOO_SHORT: Final = "too short"
-_KINDS: Final = (TOO_SHORT, BUSY, UNSTEADY)
-"""Kinds of notes, each named after words of its text."""
 
 
 class Caution(Struct, frozen=True):
@@ -113,6 +111,10 @@ def run_folders(place: Path) -> Iterator[Path]:
 
 def listed(directory: Path) -> ListedRun:
     """Reads one entry; opens only run.json, result.json and notes.json."""
+    # Slow to load, and not needed for records that are in the index.
+    from opjoule.opened.answer import open_answer  # noqa: PLC0415
+    from opjoule.record.run_record import RunRecord, reading  # noqa: PLC0415
+
     try:
         with reading(directory):
             run = _of(open_answer(RunRecord.open(directory)), directory)
@@ -125,7 +127,7 @@ def listed(directory: Path) -> ListedRun:
         return replace(run, cautions=(*run.cautions, Caution("warning", str(fault))))
 
 
-def _of(answer: Answer, directory: Path) -> ListedRun:
+def _of(answer: "Answer", directory: Path) -> ListedRun:
     run, record = answer.run, answer.record
     shown = (answer.quantities.shown("headline") or answer.quantities.shown("traced"))[0]
     headline = answer.quantity(shown.key) if answer.result else Missing(answer.problem or "no result")
@@ -146,8 +148,10 @@ def _of(answer: Answer, directory: Path) -> ListedRun:
     )
 
 
-def _cautions(answer: Answer) -> Iterator[Caution]:
+def _cautions(answer: "Answer") -> Iterator[Caution]:
     """Cautions of a record, the most serious first."""
+    from opjoule.record.result import BUSY, UNSTEADY  # noqa: PLC0415  # as in `listed`
+
     record = answer.record
     if not record.is_finished:
         killed = f"its program was killed: '{program('report')} {record.directory}' analyses it"
@@ -162,7 +166,7 @@ def _cautions(answer: Answer) -> Iterator[Caution]:
     for line in record.faults:
         yield Caution("fault", line)
     for line in answer.notes:
-        yield Caution(next((kind for kind in _KINDS if kind in line), "warning"), line)
+        yield Caution(next((kind for kind in (TOO_SHORT, BUSY, UNSTEADY) if kind in line), "warning"), line)
     if answer.concluded.repeats == 1:
         yield Caution("one run", ONE_RUN)
 

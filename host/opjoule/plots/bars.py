@@ -12,8 +12,8 @@ from matplotlib.patches import Patch
 from opjoule.comparison.costs import kind_of
 from opjoule.comparison.plotted import TOTAL, Plotted, PlottedCell, known
 from opjoule.drawing.scales import stacked
-from opjoule.opened.quantities import NONE, NOT_IDENTIFIABLE
-from opjoule.opened.rounding import scaled
+from opjoule.opened.quantities import NOT_IDENTIFIABLE
+from opjoule.opened.rounding import NONE, scaled
 from opjoule.plots.style import (
     COLOURS,
     HATCHES,

@@ -15,8 +15,7 @@ from opjoule.comparison.value_words import quantity_words
 from opjoule.drawing.scales import Scale
 from opjoule.drawing.strips import TICKS
 from opjoule.evaluation.quantities.definition import Definition
-from opjoule.opened.quantities import NONE
-from opjoule.opened.rounding import with_limits
+from opjoule.opened.rounding import NONE, with_limits
 from opjoule.plots.style import COLOURS, INK, canvas, legend
 
 ROW_IN: Final = 0.2

@@ -14,8 +14,7 @@ from opjoule.comparison.study.rows import PhaseRow, Place, StudyTable
 from opjoule.comparison.study.table import mean_with_u
 from opjoule.comparison.value_words import measure_unit, measure_words
 from opjoule.energy.comparison import Side
-from opjoule.opened.quantities import NONE
-from opjoule.opened.rounding import rounded
+from opjoule.opened.rounding import NONE, rounded
 from opjoule.plots.style import INK, canvas, fill, legend, lie_apart, name_places
 
 PHASES_HEIGHT_IN: Final = 5.2

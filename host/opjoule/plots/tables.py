@@ -11,8 +11,7 @@ from opjoule.comparison.plotted import Plotted, PlottedCell
 from opjoule.comparison.run_warnings import SIMULATED, marks_of
 from opjoule.comparison.value_words import noun
 from opjoule.files import csv_text
-from opjoule.opened.quantities import NONE, rounded_quantity
-from opjoule.opened.rounding import MINUS
+from opjoule.opened.rounding import MINUS, NONE, rounded_quantity
 
 SHOWN: Final[Mapping[str, str]] = {
     "marginal_energy_per_operation_j": "above idle per operation",

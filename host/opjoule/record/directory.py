@@ -4,6 +4,7 @@ import itertools
 import os
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -41,12 +42,17 @@ def check_files(directory: Path) -> None:
                 raise RecordFault(f"{entry.path} {NOT_REGULAR}: the record is not opened")
 
 
-def inside(directory: Path, name: str) -> Path:
-    """Path of a file that a record names. Raises: RecordFault: the name leads out of the record's directory."""
-    parts = PurePath(name).parts
-    if not parts or ".." in parts or "\0" in name or PurePath(name).is_absolute():
-        raise RecordFault(f"{directory} is corrupt: {name!r:.80} is not a file of the record")
-    return directory / name
+def check_inside(directory: Path, *names: str) -> None:
+    """Checks names of files that a record states. Raises: RecordFault: one leads out of the record's directory."""
+    for name in names:
+        if _leads_out(name):
+            raise RecordFault(f"{directory} is corrupt: {name!r:.80} is not a file of the record")
+
+
+@lru_cache(maxsize=1024)
+def _leads_out(name: str) -> bool:
+    path = PurePath(name)
+    return not path.parts or ".." in path.parts or "\0" in name or path.is_absolute()
 
 
 def check_out(directory: Path) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import msgspec
-import numpy as np
 
 from opjoule.errors import NewerSchema, OpJouleError, RecordFault
 from opjoule.files import read_regular, write_whole
@@ -35,8 +34,10 @@ DEEPEST: Final = 50
 _STEERS: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 """Control characters except newline and tab, marks of the writing direction, and halves of surrogate pairs, which no
 file can contain. Source: ECMA-48; Unicode UAX 9."""
-_MAY_STEER: Final = re.compile("\\\\[bfru]|[\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_UNESCAPED: Final = re.compile("[\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_ESCAPED: Final = re.compile("\\\\[bfru]")
 """The same characters in JSON text, where control characters are escaped; also matches some harmless escapes."""
+_NESTING: Final = (dict, list)
 
 
 def read_json(path: Path, schema: Schema, check: Callable[[dict[str, Any]], None] = lambda _: None) -> dict[str, Any]:
@@ -69,7 +70,7 @@ def read_json(path: Path, schema: Schema, check: Callable[[dict[str, Any]], None
         raise RecordFault(f"{path}: {what}, this program reads version {schema.version}")
     check(contents)
     # Most files have no such character; one search of the text shows it without a visit to every value.
-    return dict(_visible(contents) if _MAY_STEER.search(text) else contents)
+    return dict(_visible(contents) if _may_steer(text) else contents)
 
 
 def _not_finite(constant: str) -> None:
@@ -78,13 +79,13 @@ def _not_finite(constant: str) -> None:
 
 def _check_depth(contents: Any) -> None:
     """Raises: ValueError: lists and objects are nested deeper than in any record, too deep for recursive readers."""
-    level = [contents] if isinstance(contents, dict | list) else []
+    level = [contents] if isinstance(contents, _NESTING) else []
     for _ in range(DEEPEST):
         level = [
             child
             for value in level
             for child in (value.values() if isinstance(value, dict) else value)
-            if isinstance(child, dict | list)
+            if isinstance(child, _NESTING)
         ]
         if not level:
             return
@@ -109,7 +110,12 @@ def as_value(entry: Any, kind: type[T], path: Path) -> T:
 
 def visible(value: Any) -> Any:
     """The value, which may come from a stranger, with control characters and direction marks escaped in every text."""
-    return _visible(value) if _MAY_STEER.search(json.dumps(value, ensure_ascii=False, default=str)) else value
+    return _visible(value) if _may_steer(json.dumps(value, ensure_ascii=False, default=str)) else value
+
+
+def _may_steer(text: str) -> bool:
+    """Whether JSON text may have a character that steers a terminal. Two searches are faster than an alternation."""
+    return bool(_UNESCAPED.search(text) or ("\\" in text and _ESCAPED.search(text)))
 
 
 def _visible(value: Any) -> Any:
@@ -126,6 +132,8 @@ def plain(value: object) -> Any:
 
 
 def _foreign(value: object) -> object:
+    import numpy as np  # noqa: PLC0415  # slow to load, and only needed where a record is written
+
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, Mapping):

@@ -22,6 +22,8 @@ UNSTEADY: Final = "unsteady repeats"
 """First words of the warning of repeats that differ in their energy or their writes by more than chance."""
 NUMBER_MAX: Final = 1e300
 """Limit for the check of a damaged file; no quantity comes near it."""
+_WORDS: Final = (str, bool)
+_NUMBERS: Final = (int, float)
 _STAND_IN: Final = re.compile(r" stands in for (.+?): these are not \1's figures")
 
 
@@ -109,19 +111,28 @@ def read_result(directory: Path) -> Conclusion:
     return as_value(contents | {"numbers": contents}, Conclusion, path)
 
 
-def _is_sound(entry: object) -> bool:
+def _is_sound(contents: object) -> bool:
     """True if all values and uncertainties are null or numbers of a sensible size."""
-    if isinstance(entry, list):
-        return all(_is_sound(item) for item in entry)
-    if not isinstance(entry, dict):
-        return isinstance(entry, str | bool) or _is_number(entry)
-    if {"value", "u", "unit"} <= entry.keys():
-        numbers = all(_is_number(entry.get(name)) for name in ("value", "u", "k"))
-        return numbers and (entry["u"] or 0.0) >= 0.0 and isinstance(entry["unit"], str)
-    return all(_is_sound(item) for item in entry.values())
+    entries = [contents]
+    for entry in entries:  # grows by what each entry contains
+        if isinstance(entry, dict):
+            if "value" not in entry or "u" not in entry or "unit" not in entry:
+                entries += entry.values()
+            elif not _is_quantity(entry):
+                return False
+        elif isinstance(entry, list):
+            entries += entry
+        elif not (isinstance(entry, _WORDS) or _is_number(entry)):
+            return False
+    return True
+
+
+def _is_quantity(entry: dict[str, Any]) -> bool:
+    numbers = _is_number(entry["value"]) and _is_number(entry["u"]) and _is_number(entry.get("k"))
+    return numbers and (entry["u"] or 0.0) >= 0.0 and isinstance(entry["unit"], str)
 
 
 def _is_number(entry: object) -> bool:
     if entry is None:
         return True
-    return isinstance(entry, int | float) and not isinstance(entry, bool) and abs(entry) < NUMBER_MAX
+    return isinstance(entry, _NUMBERS) and not isinstance(entry, bool) and abs(entry) < NUMBER_MAX

@@ -20,7 +20,7 @@ from opjoule.errors import NO_ROOM, RecordFault
 from opjoule.files import file_sha256, on_the_medium
 from opjoule.passwords import all_masked
 from opjoule.record.checksums import FileChecks, checksums
-from opjoule.record.directory import RESERVE, RESERVE_BYTES, RUN, check_files, give_up_reserve, inside, take
+from opjoule.record.directory import RESERVE, RESERVE_BYTES, RUN, check_files, check_inside, give_up_reserve, take
 from opjoule.record.json_file import DAMAGE, Schema, as_value, plain, read_json, visible, write_json
 from opjoule.record.run import Run, Status
 from opjoule.record.seals import SEALS, changed_since_sealed, close_unfinished
@@ -80,8 +80,7 @@ class RunRecord:
             record = cls(directory, read_json(path, RUN_SCHEMA, check))
         except (FileNotFoundError, NotADirectoryError):
             raise RecordFault(f"{directory} is not a run record: it has no run.json") from None
-        for name in record.run.checksums or {}:
-            inside(directory, name)
+        check_inside(directory, *(record.run.checksums or {}))
         if record.status == "complete" and not record.is_finished:
             raise RecordFault(f"{path} is corrupt: a complete run has checksums")
         return record

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from opjoule.errors import RecordFault, naming
 from opjoule.record.checksums import AT_ONCE
-from opjoule.record.directory import inside
+from opjoule.record.directory import check_inside
 
 if TYPE_CHECKING:
     from hashlib import _Hash
@@ -182,7 +182,7 @@ def _read(path: Path) -> dict[str, list[_Seal]]:
         if number == 1 and line == _HEAD:
             continue
         name, length, sha256 = _fields(path, number, line)
-        inside(path.parent, name)
+        check_inside(path.parent, name)
         seals.setdefault(name, []).append(_Seal(length, sha256))
     return seals
 

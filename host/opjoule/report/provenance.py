@@ -13,8 +13,7 @@ from opjoule.drawing.markup import Element, element, row, table
 from opjoule.drawing.tracks import LostStretch
 from opjoule.energy.error_bounds import CURRENT, HEAT, POWER, VOLTAGE, WIRE, ErrorBounds
 from opjoule.opened.answer import Answer
-from opjoule.opened.quantities import NONE
-from opjoule.opened.rounding import percent, rounded
+from opjoule.opened.rounding import NONE, percent, rounded
 from opjoule.record.result import StatedAlignment
 from opjoule.record.run import Found, LoaderSummary, Run
 from opjoule.units import COVERAGE_FACTOR

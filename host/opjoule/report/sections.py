@@ -7,8 +7,8 @@ from typing import Any, Final
 from opjoule.drawing.markup import Child, Element, element, row, table
 from opjoule.evaluation.quantities.definition import Quantities, Topic
 from opjoule.opened.answer import TRACE_ONLY, Answer, in_words
-from opjoule.opened.quantities import NONE, Row, is_quantity, quantity_text, rounded_quantity, rows
-from opjoule.opened.rounding import percent, rounded
+from opjoule.opened.quantities import Row, is_quantity, rows
+from opjoule.opened.rounding import NONE, percent, quantity_text, rounded, rounded_quantity
 from opjoule.operations.operation_table import Latency
 from opjoule.record.result import RepeatValues
 from opjoule.report.advice import shares

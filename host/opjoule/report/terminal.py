@@ -13,8 +13,8 @@ from opjoule.evaluation.faults import advised_length
 from opjoule.evaluation.quantities.attribution import READS
 from opjoule.evaluation.quantities.definition import ALL_TOLD, Definition, Topic
 from opjoule.opened.answer import Answer, open_answer
-from opjoule.opened.quantities import NONE, all_told_paths, by_kind, quantity, quantity_text, row
-from opjoule.opened.rounding import percent
+from opjoule.opened.quantities import all_told_paths, by_kind, quantity, row
+from opjoule.opened.rounding import NONE, percent, quantity_text
 from opjoule.record.result import StatedAlignment
 from opjoule.record.run_record import RunRecord
 from opjoule.report.advice import largest_parts, remedies

@@ -18,8 +18,8 @@ from opjoule.comparison.compared_run import ComparedRun
 from opjoule.errors import RecordFault
 from opjoule.evaluation.quantities.attribution import READS
 from opjoule.evaluation.quantities.definition import ALL_TOLD, Definition
-from opjoule.opened.quantities import by_kind, quantity_text
-from opjoule.opened.rounding import rounded, with_unit
+from opjoule.opened.quantities import by_kind
+from opjoule.opened.rounding import quantity_text, rounded, with_unit
 from opjoule.operations.operation_table import ACTIVITIES
 from opjoule.record.phases import Cycle, Phase, worked_repeats
 from opjoule.record.run_record import RunRecord

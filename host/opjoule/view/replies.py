@@ -14,7 +14,7 @@ from opjoule.drawing.pyramid import POWER
 from opjoule.drawing.tracks import Track, phase_kind
 from opjoule.errors import BadInput, DataFault
 from opjoule.opened.answer import open_answer
-from opjoule.opened.quantities import quantity_text
+from opjoule.opened.rounding import quantity_text
 from opjoule.opened.run_list import ListedRun
 from opjoule.record.directory import check_files
 from opjoule.record.run_record import reading
@@ -42,6 +42,8 @@ class Replies:
 
     def __init__(self, records: RunsFolder) -> None:
         self._records = records
+        self._rows: dict[str, tuple[ListedRun, dict[str, Any]]] = {}
+        """Name -> record as last listed, with its row: the page asks often while records are still being read."""
         self.known: dict[str, Callable[[Mapping[str, str]], Any]] = {
             "runs": self._runs,
             **{
@@ -63,8 +65,14 @@ class Replies:
             "folder": str(self._records.folder),
             "total": listing.total,
             "whole": listing.is_whole,
-            "runs": [_row(name, run) for name, run in listing.runs.items()],
+            "runs": [self._row(name, run) for name, run in listing.runs.items()],
         }
+
+    def _row(self, name: str, run: ListedRun) -> dict[str, Any]:
+        kept = self._rows.get(name)
+        if kept is None or kept[0] is not run:
+            kept = self._rows[name] = run, _row(name, run)
+        return kept[1]
 
     def _of_record(self, reply: Callable[[Mapping[str, str]], Any], query: Mapping[str, str]) -> Any:
         """The reply to a request about one record. Raises: RecordFault: its content is damaged."""

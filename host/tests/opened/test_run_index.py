@@ -1,6 +1,8 @@
 """The index of a folder of records: what is read again, and that it never says what the records do not."""
 
 import shutil
+import subprocess
+import sys
 
 import pytest
 from opjoule.errors import RecordFault
@@ -97,3 +99,20 @@ def test_a_record_that_is_the_folder_itself_gets_no_index(folder):
 def test_no_folder_is_one_line(tmp_path):
     with pytest.raises(RecordFault, match="is not a directory"):
         rows(tmp_path / "none")
+
+
+LIST = """
+import sys
+from pathlib import Path
+from opjoule.cli.runs.listing import run_list
+from opjoule.cli.runs.options import ListOptions
+run_list(ListOptions(places=(Path(sys.argv[1]),)))
+print({"numpy", "pyarrow", "opjoule.attribution"} & set(sys.modules))
+"""
+
+
+def test_a_list_of_indexed_records_loads_no_numerical_library(folder):
+    (folder / "deeper" / "b" / "run.json").unlink()  # a record that goes on is read each time
+    list(RunIndex(folder).runs())
+    ran = subprocess.run([sys.executable, "-c", LIST, folder], capture_output=True, text=True, check=True)
+    assert ran.stdout.splitlines()[-1] == "set()"

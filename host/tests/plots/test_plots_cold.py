@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from opjoule.comparison.study.rows import PhaseRow, StudyTable
-from opjoule.opened.quantities import NONE
+from opjoule.opened.rounding import NONE
 from opjoule.plots.phases import cold_figures
 from opjoule.plots.style import SIMULATED, drawn
 

@@ -7,8 +7,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from opjoule.opened.quantities import quantity_text
-from opjoule.opened.rounding import MINUS, PREFIXES, percent, rounded, with_limits
+from opjoule.opened.rounding import MINUS, PREFIXES, percent, quantity_text, rounded, with_limits
 from opjoule.units import Measured
 
 NBSP = "\N{NO-BREAK SPACE}"

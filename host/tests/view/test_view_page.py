@@ -4,7 +4,7 @@ import shutil
 
 import opjoule
 import pytest
-from opjoule.opened.quantities import quantity_text
+from opjoule.opened.rounding import quantity_text
 from opjoule.record.notes import Notes, write_notes
 from raw_record import finished_record
 from report_browser import FAINT, Browser

@@ -14,7 +14,7 @@ import numpy as np
 import opjoule
 import pytest
 from opjoule.errors import BadInput
-from opjoule.opened.quantities import quantity_text
+from opjoule.opened.rounding import quantity_text
 from opjoule.opened.run_list import ONE_RUN
 from opjoule.record.notes import Notes, write_notes
 from opjoule.view.server import CLIENTS_MAX, FILES, ViewServer

@@ -22,8 +22,8 @@ from opjoule.drawing.strips import (
     swatch,
 )
 from opjoule.evaluation.quantities.definition import Definition
-from opjoule.opened.quantities import NONE, NOT_IDENTIFIABLE, quantity_text
-from opjoule.opened.rounding import percent, rounded, scaled, with_limits
+from opjoule.opened.quantities import NOT_IDENTIFIABLE
+from opjoule.opened.rounding import NONE, percent, quantity_text, rounded, scaled, with_limits
 from opjoule.units import Measured, Missing, Quantity
 
 

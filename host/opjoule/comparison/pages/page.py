@@ -23,7 +23,8 @@ from opjoule.comparison.value_words import label, listed, noun, quantity_words
 from opjoule.drawing.markup import Element, element, row, table
 from opjoule.files import write_whole
 from opjoule.opened.answer import SIMULATED
-from opjoule.opened.quantities import NONE, Row, quantity
+from opjoule.opened.quantities import Row, quantity
+from opjoule.opened.rounding import NONE
 from opjoule.report.page import asset, banner, framed, section
 from opjoule.scripts import program
 from opjoule.units import counted

@@ -3,7 +3,8 @@
 
 const byId = (id) => document.getElementById(id);
 const RUNNING_MOMENTS = 400;
-const ASK_AGAIN_MS = 1000; // while records are still being read
+const ASK_AGAIN_MS = 1000; // first wait while records are still being read
+const ASK_AGAIN_FACTOR = 1.25; // each further wait is longer: all rows are sent and drawn each time
 
 /** One question to the server; an error that it tells is thrown with its words. */
 async function ask(what, parameters = {}) {
@@ -45,12 +46,12 @@ class Viewer {
   }
 
   /** The table, again and again until all records are read. */
-  async list(known = null) {
+  async list(known = null, waitMs = ASK_AGAIN_MS) {
     const listing = known ?? await ask("runs");
     byId("title").textContent = `Runs in ${listing.folder}`;
     if (known) this.say("");
     this.table.show(listing.runs, listing.total, listing.whole);
-    if (!listing.whole) setTimeout(() => this.during(() => this.list()), ASK_AGAIN_MS);
+    if (!listing.whole) setTimeout(() => this.during(() => this.list(null, waitMs * ASK_AGAIN_FACTOR)), waitMs);
     else if (!listing.runs.length) this.say(`There is no run in ${listing.folder} yet: host/measure.py makes one.`);
   }
 
