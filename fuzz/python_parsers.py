@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import functools
 import json
+import operator
 import os
 import shutil
 import struct
@@ -21,7 +23,7 @@ from opjoule.calibration.calibration_file import read_calibration
 from opjoule.cli.campaign.file import CampaignFile
 from opjoule.devices.programs.probe import probe_line
 from opjoule.devices.rig.file import read_rig
-from opjoule.errors import OpJouleError
+from opjoule.errors import MeterFault, OpJouleError
 from opjoule.meters import messages as m
 from opjoule.meters.chips.chip import SensorSettings
 from opjoule.meters.chips.ina219 import INA219
@@ -30,11 +32,13 @@ from opjoule.meters.monsoon.assembler import MonsoonAssembler
 from opjoule.meters.monsoon.calibration import Calibration
 from opjoule.meters.monsoon.models import HVPM
 from opjoule.meters.monsoon.packets import whole_packets
+from opjoule.meters.powersensor3 import Pair, PowerSensor3Assembler, SensorSetting
 from opjoule.meters.ppk2 import Modifiers, Ppk2Assembler
 from opjoule.meters.serial.assembler import Assembler, parse
 from opjoule.meters.serial.conversions import ConversionAssembler
 from opjoule.meters.serial.sensors import code_ends
 from opjoule.meters.serial.wire import FrameReader, cobs_encode, crc16
+from opjoule.meters.smartpower3 import SmartPower3Assembler
 from opjoule.operations import schemas
 from opjoule.operations.board_files import PhaseMark, read_events, read_system
 from opjoule.operations.oplog import BLOCK_HEADER, FILE_HEADER, read_operation_log
@@ -51,6 +55,9 @@ atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
 TICK_NS = 500
 UNIT: dict[int, int] = {}
 """Memory of a Monsoon; 1000 at every address that is not listed."""
+PAIR = Pair(
+    0, SensorSetting("MLX10", "", 1.65, 0.12, in_use=True), SensorSetting("voltage", "", 0.0, 0.09, in_use=True)
+)
 SYSTEM_HEADER = ",".join(schemas.SYSTEM.names).encode() + b"\n"
 
 
@@ -120,6 +127,31 @@ def ppk2(data: bytes) -> None:
     size = max(1, data[0] if data else 1, len(data) // 32)
     for number, at in enumerate(range(1, len(data), size)):
         events += taker.take(data[at : at + size], 10**12 + number * 2500)
+    _check_order(events)
+
+
+def smartpower3(data: bytes) -> None:
+    """Text of a SmartPower3: the input as it is, and its pieces as lines with the right check sums."""
+    pieces = (data[at : at + 74] for at in range(0, min(len(data), 74 * 16), 74))
+    sealed = b"".join(
+        piece + b"%02x,%02x\r\n" % (-sum(piece) & 0xFF, functools.reduce(operator.xor, piece)) for piece in pieces
+    )
+    for text in (data, sealed):
+        taker, events = SmartPower3Assembler(0, 5), []
+        with contextlib.suppress(MeterFault):
+            for number, at in enumerate(range(0, len(text), 100)):
+                events += taker.take(text[at : at + 100], 10**12 + number * 5_000_000)
+        _check_order(events)
+
+
+def powersensor3(data: bytes) -> None:
+    """Packets of a PowerSensor3 in at most 32 pieces, and its settings."""
+    for at in range(0, min(len(data) - 40, 8 * 41), 41):
+        SensorSetting.parse(data[at : at + 41])
+    taker, events = PowerSensor3Assembler(PAIR), []
+    size = max(1, data[0] if data else 1, len(data) // 32)
+    for number, at in enumerate(range(1, len(data), size)):
+        events += taker.take(data[at : at + size], 10**12 + number * 2_500_000)
     _check_order(events)
 
 
@@ -249,7 +281,18 @@ def trace_stream(data: bytes) -> None:
 PARSERS: dict[str, Callable[[bytes], None]] = {
     each.__name__.replace("_", "-"): each
     for each in (
-        *(wire, monsoon, ppk2, ppk2_calibration, oplog, board_events, board_samples, probe_answers),
+        *(
+            wire,
+            monsoon,
+            ppk2,
+            ppk2_calibration,
+            smartpower3,
+            powersensor3,
+            oplog,
+            board_events,
+            board_samples,
+            probe_answers,
+        ),
         *(rig_toml, calibration_toml, campaign_toml, csv_import, run_json, result_json),
         *(power_parquet, operations_parquet, trace_stream),
     )

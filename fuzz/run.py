@@ -49,7 +49,8 @@ PROGRAMS = {
     "firmware-fuzz": ("frames", "commands"),
 }
 PYTHON_PARSERS = (
-    "wire", "monsoon", "ppk2", "ppk2-calibration", "oplog", "board-events", "board-samples", "probe-answers",
+    "wire", "monsoon", "ppk2", "ppk2-calibration", "smartpower3", "powersensor3", "oplog", "board-events",
+    "board-samples", "probe-answers",
     "rig-toml", "calibration-toml", "campaign-toml", "csv-import", "run-json", "result-json", "power-parquet",
     "operations-parquet", "trace-stream",
 )  # fmt: skip

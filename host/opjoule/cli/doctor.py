@@ -218,7 +218,7 @@ def _rig(path: Path, pulses: int | None) -> Iterator[Finding]:
 def _port(rig: Rig) -> Iterator[Finding]:
     """Obstacles to opening a meter on a serial port, found before it is opened."""
     address = address_of(rig.meter)
-    if address.kind.on_serial_port:
+    if address.kind.on_serial_port and address.place.startswith("/"):  # not udp:6000
         for obstacle in serial_obstacles(address.place):
             yield Finding("meter port", False, obstacle.detail, obstacle.remedy)
 

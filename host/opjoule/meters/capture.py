@@ -71,7 +71,7 @@ class CaptureSummary:
         if counts := self._counts(SUPPLY_CUT):
             lines.append(
                 f"the meter cut the board's supply ({counts}), and its samples from then on are not of the board at "
-                "work: raise limit=, and check the wiring (docs/how-to/use-a-monsoon.md)"
+                "work: raise the meter's limit of the current, and check the wiring"
             )
         if OSCILLATES in self.losses.faults:
             lines.append(

@@ -6,7 +6,7 @@ from typing import Final
 
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.errors import BadInput
-from opjoule.meters import fnirsi, joulescope, ppk2
+from opjoule.meters import fnirsi, joulescope, powersensor3, ppk2, smartpower3
 from opjoule.meters.interface import Meter, MeterIdentity
 from opjoule.meters.kinds import Address, MeterKind, Wishes
 from opjoule.meters.monsoon import meter as monsoon
@@ -22,6 +22,8 @@ _ROWS: Final = (
     joulescope.KIND,
     km003c.KIND,
     fnirsi.KIND,
+    smartpower3.KIND,
+    powersensor3.KIND,
     rapl.KIND,
     hwmon.KIND,
     pmic.KIND,

@@ -82,10 +82,15 @@ class DelayWatch:
 class StreamAssembler:
     """Turns the data since start into events; holds the state between start and stop."""
 
-    def __init__(self, delivery_ns: int, late_ns: int, gap_reason: str = "samples lost") -> None:
-        """`delivery_ns` as for ArrivalExchanges, `late_ns` as for DelayWatch."""
+    def __init__(
+        self, delivery_ns: int, late_ns: int, gap_reason: str = "samples lost", hole_periods: float = HOLE_PERIODS
+    ) -> None:
+        """`delivery_ns` as for ArrivalExchanges, `late_ns` as for DelayWatch.
+
+        `hole_periods`: distance of two samples, in periods, above which samples are missing between them.
+        """
         self._arrivals, self._delays = ArrivalExchanges(delivery_ns), DelayWatch(late_ns)
-        self._gap_reason = gap_reason
+        self._gap_reason, self._hole_periods = gap_reason, hole_periods
         self._last_ns: int | None = None
         self._lost = 0
         """samples of the trace, or of the device if its losses() say so"""
@@ -98,7 +103,7 @@ class StreamAssembler:
         """(events, missing): the samples, preceded by a gap if some are missing before them, and the number missing."""
         first_ns, before_ns = int(samples.meter_ns[0]), self._last_ns
         self._last_ns = int(samples.meter_ns[-1])
-        if before_ns is None or first_ns - before_ns < HOLE_PERIODS * period_ns:
+        if before_ns is None or first_ns - before_ns < self._hole_periods * period_ns:
             return [samples], 0
         start_ns, end_ns = before_ns + period_ns // 2, first_ns - period_ns // 2
         missing = max(round((end_ns - start_ns) / period_ns), 1)

@@ -17,7 +17,9 @@ from opjoule.meters.messages import ChipKind
 from opjoule.meters.monsoon.models import HVPM
 from opjoule.meters.polled.pmic import PmicSource
 from opjoule.meters.polled.rapl import RaplSource
+from opjoule.meters.powersensor3 import powersensor3_sensor
 from opjoule.meters.ppk2 import ppk2_sensor
+from opjoule.meters.smartpower3 import smartpower3_sensor
 from opjoule.record.json_file import plain
 from opjoule.report.provenance import essentials
 from raw_record import run_json
@@ -25,6 +27,8 @@ from raw_record import run_json
 OWN = {
     "joulescope": joulescope_sensor,
     "ppk2": ppk2_sensor,
+    "smartpower3": smartpower3_sensor,
+    "powersensor3": powersensor3_sensor,
     "monsoon": lambda: HVPM.error_bounds("main"),
     "rapl": lambda: RaplSource().error_bounds(),
     "pmic": lambda: PmicSource("vcgencmd").error_bounds(),

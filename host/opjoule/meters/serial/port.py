@@ -1,4 +1,4 @@
-"""The port of a serial meter, with its errors in plain words."""
+"""The port of a meter on a serial line, with its errors in plain words."""
 
 import errno
 from pathlib import Path
@@ -17,9 +17,17 @@ READ_BYTES = 1 << 16
 class SerialPort:
     """A serial port, opened exclusively for this process."""
 
-    def __init__(self, path: str, clock: HostClock) -> None:
+    def __init__(self, path: str, clock: HostClock, baud: int = BAUD) -> None:
         self.path, self._clock = path, clock
-        self._port = _open(path)
+        self._port = _open(path, baud)
+
+    def set_baud(self, baud: int) -> None:
+        """Goes on at another speed; bytes that arrived before are dropped. Raises: MeterGone."""
+        try:
+            self._port.baudrate = baud
+            self._port.reset_input_buffer()
+        except (OSError, TypeError, ValueError) as fault:
+            raise self._gone(fault) from None
 
     def read(self, timeout_s: float, gather_s: float = 0.0) -> bytes:
         """Received bytes; waits up to `timeout_s` for the first one, then `gather_s` for more. Raises: MeterGone."""
@@ -78,13 +86,13 @@ def is_pseudo_terminal(path: str) -> bool:
     return Path(path).resolve().is_relative_to("/dev/pts")
 
 
-def _open(path: str) -> serial.Serial:
+def _open(path: str, baud: int) -> serial.Serial:
     if not Path(path).exists():
         present = ports_present()
         listed = "ports present: " + ", ".join(present) if present else "no serial port is present"
         raise MeterFault(f"meter port {path}: no such port; {listed}: plug the meter in, or name its port")
     try:
-        return serial.Serial(path, BAUD, timeout=0, write_timeout=2.0, exclusive=True)
+        return serial.Serial(path, baud, timeout=0, write_timeout=2.0, exclusive=True)
     except OSError as fault:
         raise _explain(path, fault) from None
     except ValueError as fault:
