@@ -1,21 +1,24 @@
-"""`opjoule`, the program of an installed package: the commands that analyse records, on any system.
+"""`opjoule`, the program of an installed package, with every command.
 
-They need neither Debian's packages nor a clone. All other commands measure, or prepare a measurement; they run from a
-clone.
+The commands that analyse records run from the package, on any system. All others measure, or prepare a measurement:
+they need Debian's packages and the sources, and are carried out by a clone. That is the one that OPJOULE_HOME names,
+else the one in which the user is.
 """
 
+import os
 import sys
-from typing import Final
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final, NoReturn
 
 from opjoule import __version__
 from opjoule.cli import start
-from opjoule.cli.commands import COMMANDS
 from opjoule.cli.compare.commands import measures_commands
 from opjoule.cli.compare.options import COMPARE
 from opjoule.cli.failures import one_line
 from opjoule.cli.shell_files import completion, manual
 from opjoule.errors import BadInput, suggestion
-from opjoule.scripts import INSTALLED
+from opjoule.scripts import INSTALLED, IS_CLONE, MEASURE, ROOT
 
 ANALYSIS: Final = {
     "runs": "list, show, note, verify, export, draw, bundle and delete records",
@@ -26,19 +29,45 @@ ANALYSIS: Final = {
     "import": "make a record from a trace that another program recorded",
 }
 """Commands of the installed package, and what each is for."""
-CLONE: Final = "from a clone, on Debian 12, Debian 13 or Raspberry Pi OS"
-_ABOUT: Final = "analyses what OpJoule has measured: joules per database operation on single-board computers"
+OF_A_CLONE: Final = {
+    "measure": "measure the joules of a database operation: opjoule measure --db leveldb --device rpi4 --simulate",
+    "command": "measure any program",
+    "campaign": "measure every combination of the axes in a file",
+    "again": "repeat a measurement from its record",
+    "record": "record a meter's trace without a board",
+    "init": "ask for meter, board and media, and write rig.toml",
+    "doctor": "check programs, rig.toml, meter and board",
+    "commission": "check a rig before its first measurement",
+    "calibrate": "calibrate a current sensor against a reference",
+    "twin": "fit the simulated board to records",
+    "studies": "list the studies that can be repeated",
+    "databases": "list the databases",
+    "restore": "restore a board after an interrupted measurement",
+    "sudoers": "print a script that installs opjoule-root on a board",
+    "virtual-board": "make a board under qemu",
+    "validate": "run experiments with known joules",
+}
+"""Commands that a clone carries out, and what each is for."""
+PROGRAMS: Final[Mapping[str, str]] = ANALYSIS | OF_A_CLONE
+HOME: Final = "OPJOULE_HOME"
+SOURCE: Final = "a clone of OpJoule, on Debian 12, Debian 13 or Raspberry Pi OS"
+_ABOUT: Final = "measures joules per database operation on single-board computers, and analyses the records"
 _HELP: Final = f"""\
 usage: {INSTALLED} COMMAND ...
 
 {_ABOUT[:1].upper() + _ABOUT[1:]}.
 
-{{commands}}
-(each has its own --help)
-  completion  print the completion for bash: write eval "$(opjoule completion)" into ~/.bashrc
-  man         print the manual page: opjoule man | man -l -
+On any system:
+{{analysis}}
 
-In Python: opjoule.open_run("RECORD"). Measuring, also with a simulated rig, runs {CLONE}.
+In {SOURCE} (the folder that {HOME} names, else the one that you are in):
+{{of_a_clone}}
+
+(each has its own --help)
+  completion     print the completion for bash: write eval "$(opjoule completion)" into ~/.bashrc
+  man            print the manual page: opjoule man | man -l -
+
+In Python: opjoule.open_run("RECORD").
 """
 
 
@@ -46,40 +75,59 @@ def main() -> int:
     """Runs one command line; returns the exit status."""
     argv = sys.argv[1:]
     if argv in ([], ["help"], ["-h"], ["--help"]):
-        print(
-            _HELP.format(commands="\n".join(f"  {name:<9} {about}" for name, about in ANALYSIS.items())),
-            end="",
-        )
+        print(_HELP.format(analysis=_listed(ANALYSIS), of_a_clone=_listed(OF_A_CLONE)), end="")
         return 0
     if argv == ["completion"]:
-        print(completion(ANALYSIS), end="")
+        print(completion(PROGRAMS), end="")
         return 0
     if argv == ["man"]:
-        print(manual(ANALYSIS, _ABOUT), end="")
+        print(manual(PROGRAMS, _ABOUT), end="")
         return 0
     if argv == ["--version"]:
         print(__version__)
         return 0
-    if argv[0] in ANALYSIS and not _measures(argv):
+    compares_commands = argv[0] == COMPARE.name and measures_commands(argv[1:])
+    if argv[0] in ANALYSIS and not compares_commands:
         return start.main(argv)
-    print(f"{INSTALLED}: {_refusal(argv)}", file=sys.stderr)
-    return BadInput.exit_code
+    try:
+        if argv[0] in OF_A_CLONE or compares_commands:
+            _by_clone(argv)
+        raise BadInput(_refusal(one_line(argv[0])))
+    except BadInput as error:
+        print(f"{INSTALLED}: {error}", file=sys.stderr)
+        return error.exit_code
 
 
-def _measures(argv: list[str]) -> bool:
-    """Whether a command of the analysis is to measure commands first."""
-    return argv[0] == COMPARE.name and measures_commands(argv[1:])
+def _listed(commands: Mapping[str, str]) -> str:
+    return "\n".join(f"  {name:<14} {about}" for name, about in commands.items())
 
 
-def _refusal(argv: list[str]) -> str:
-    """Why the installed package does not run a command line."""
-    word = one_line(argv[0])
+def _by_clone(argv: list[str]) -> NoReturn:
+    """Becomes the clone's program. Raises: BadInput: there is no clone, or its program does not start."""
+    clone = _clone(argv[0])
+    name, words = ("validate.py", argv[1:]) if argv[0] == "validate" else (MEASURE, argv)
+    script = clone / "host" / name
+    try:
+        os.execv(script, [str(script), *words[words[:1] == ["measure"] :]])
+    except OSError as error:
+        raise BadInput(f"{script} does not start ({error.strerror}): {argv[0]} needs {SOURCE}") from None
+
+
+def _clone(command: str) -> Path:
+    """Folder of the clone. Raises: BadInput: there is none."""
+    stated = os.environ.get(HOME)
+    here = Path.cwd()
+    for folder in [Path(stated).expanduser()] if stated else [here, *here.parents]:
+        if (folder / "host" / MEASURE).is_file():
+            return folder.resolve()
+    if IS_CLONE and not stated:
+        return ROOT
+    where = f"{HOME}={one_line(stated)} is none" if stated else f"go into one, or set {HOME} to its folder"
+    raise BadInput(f"{command} needs {SOURCE}: {where}")
+
+
+def _refusal(word: str) -> str:
+    """Why a word is no command."""
     if word.startswith("--"):
-        return f"without a command OpJoule measures, which runs {CLONE}: host/measure.py {word} ..."
-    if _measures(argv):
-        return f"comparing commands measures them, which runs {CLONE}: host/compare.py --device NAME -- ..."
-    if word == "measure":
-        return f"measuring runs {CLONE}: host/measure.py"
-    if word in {name.split(" ")[0] for name in COMMANDS}:
-        return f"{word} runs {CLONE}: host/measure.py {word}"
-    return f"unknown command '{word}': {suggestion(word, ANALYSIS)}there are {', '.join(ANALYSIS)}"
+        return f"no command given: to measure, write {INSTALLED} measure {word} ..., which needs {SOURCE}"
+    return f"unknown command '{word}': {suggestion(word, PROGRAMS)}there are {', '.join(PROGRAMS)}"

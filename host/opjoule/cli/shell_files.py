@@ -4,10 +4,14 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from opjoule import __version__
+from opjoule.cli.command import Command
 from opjoule.cli.commands import COMMANDS
-from opjoule.cli.runs.options import ACTIONS, RUNS
+from opjoule.cli.measure.options import MEASURE
+from opjoule.cli.runs.options import RUNS
 from opjoule.scripts import INSTALLED
 
+_MEASURE: Final = "measure"
+"""Name here of the main command, which has none in a clone."""
 _COMPLETION: Final = """\
 # Completion of {program}, for bash.
 _{program}() {{
@@ -25,21 +29,34 @@ complete -o default -F _{program} {program}
 
 
 def _parsed(names: Iterable[str]) -> list[str]:
-    """The commands that have options of their own: those of `runs` are its actions."""
-    actions = [action.name for action in ACTIONS]
-    return [one for name in names for one in (actions if name == RUNS.name else [name])]
+    """The commands that have options of their own; those of `runs` are its actions."""
+    found = []
+    for name in names:
+        found += [_MEASURE] if name == _MEASURE else [one for one in COMMANDS if one.split(" ")[0] == name != one]
+        found += [name] if name in COMMANDS and name != RUNS.name else []
+    return found
 
 
 def completion(commands: Mapping[str, str]) -> str:
     """Script that completes commands, actions and options; `commands` are those of the program, with their purpose."""
-    words = {name: [f"--{option.replace('_', '-')}" for option in _options(name)] for name in _parsed(commands)}
-    cases = [f'    "{name} "*) words="{" ".join(options)}" ;;' for name, options in words.items()]
-    cases.append(f'    "{RUNS.name} ") words="{" ".join(action.name.split()[1] for action in ACTIONS)}" ;;')
+    cases = []
+    for name in _parsed(commands):
+        actions = _actions(name)
+        options = [f"--{option.replace('_', '-')}" for option in _command(name).parser().option_names if option[1:]]
+        if actions:
+            cases.append(f'    "{name} ") words="{" ".join([*actions, *options])}" ;;')
+        cases.append(f'    "{name} "*) words="{" ".join(options)}" ;;')
+    cases.append(f'    "{RUNS.name} ") words="{" ".join(_actions(RUNS.name))}" ;;')
     return _COMPLETION.format(program=INSTALLED, cases="\n".join(cases), commands=" ".join(commands))
 
 
-def _options(name: str) -> list[str]:
-    return [option for option in COMMANDS[name].parser().option_names if len(option) > 1]
+def _actions(name: str) -> list[str]:
+    """Second words of the commands that begin with this one."""
+    return [one.split(" ")[1] for one in COMMANDS if one.split(" ")[0] == name != one]
+
+
+def _command(name: str) -> Command:
+    return MEASURE if name == _MEASURE else COMMANDS[name]
 
 
 def manual(commands: Mapping[str, str], about: str) -> str:
@@ -52,7 +69,7 @@ def manual(commands: Mapping[str, str], about: str) -> str:
         *(line for name, purpose in commands.items() for line in (".TP", f".B {name}", _roff(purpose))),
     ]
     for name in _parsed(commands):
-        lines += [f".SH {INSTALLED} {name}", ".nf", _roff(COMMANDS[name].parser().format_help()), ".fi"]
+        lines += [f".SH {INSTALLED} {name}", ".nf", _roff(_command(name).parser().format_help()), ".fi"]
     return "\n".join(lines) + "\n"
 
 

@@ -18,7 +18,8 @@ import pytest
 from compared_records import made
 from opjoule.cli import installed
 from opjoule.cli.commands import COMMANDS
-from opjoule.cli.installed import ANALYSIS
+from opjoule.cli.installed import ANALYSIS, PROGRAMS
+from opjoule.cli.installed import OF_A_CLONE as CLONE_COMMANDS
 from opjoule.cli.runs.options import ACTIONS
 from opjoule.errors import BadInput
 from opjoule.opened.runs import open_runs
@@ -227,7 +228,12 @@ def test_every_use_of_duckdb_names_the_extra(monkeypatch, use):
 @pytest.mark.parametrize(
     ("typed", "completed"),
     [
-        (["re"], {"report"}),
+        (["rep"], {"report"}),
+        (["me"], {"measure"}),
+        (["measure", "--reco"], {"--records"}),
+        (["calibrate", "ch"], {"check"}),
+        (["calibrate", "check", "--reference-m"], {"--reference-meter"}),
+        (["campaign", "worker", "--ri"], {"--rig"}),
         (["runs", ""], {action.name.split()[1] for action in ACTIONS}),
         (["runs", "list", "--s"], {"--status", "--storage", "--sort"}),
         (["report", ""], set()),
@@ -254,7 +260,7 @@ def test_the_manual_page_has_every_command_and_no_line_that_steers_by_accident(m
     page = capsys.readouterr().out
     steering = {line.split()[0] for line in page.splitlines() if line.startswith((".", "'"))}
     assert steering == {".TH", ".SH", ".TP", ".B", ".I", ".nf", ".fi"}
-    wanted = [*(name for name in ANALYSIS if name != "runs"), *(action.name for action in ACTIONS)]
+    wanted = ["measure", *(name for name in COMMANDS if name != "runs")]
     assert all(f".SH opjoule {name}\n" in page for name in wanted)
     assert "\\-\\-openmetrics" in page
 
@@ -266,28 +272,76 @@ def test_many_runs_without_duckdb_are_refused_with_the_extras_name(environment, 
     assert answer.stdout == "open_runs needs DuckDB: pip install duckdb, or OpJoule with its extra [many]\n"
 
 
-def test_what_needs_a_clone_says_so_in_one_line(monkeypatch, capsys):
-    of_a_clone = {name.split()[0] for name in COMMANDS if name} - set(ANALYSIS)
-    assert len(of_a_clone) >= 12
-    for words in (
-        *([name] for name in sorted(of_a_clone)),
-        ["measure"],
-        ["--db", "leveldb"],
-        ["runz"],
-        COMMANDS_COMPARED,
-    ):
-        monkeypatch.setattr(sys, "argv", ["opjoule", *words])
-        assert installed.main() == 2
+def test_every_command_and_program_is_a_sub_command():
+    assert {name.split()[0] for name in COMMANDS if name} | {"measure", "validate"} == set(PROGRAMS)
+
+
+def run_installed(monkeypatch, *words):
+    monkeypatch.setattr(sys, "argv", ["opjoule", *words])
+    return installed.main()
+
+
+@pytest.mark.parametrize("name", [*CLONE_COMMANDS, "compare"])
+def test_what_needs_a_clone_says_so_in_one_line(monkeypatch, capsys, tmp_path, name):
+    monkeypatch.setattr(installed, "IS_CLONE", False)
+    monkeypatch.delenv("OPJOULE_HOME", raising=False)
+    monkeypatch.chdir(tmp_path)
+    words = COMMANDS_COMPARED if name == "compare" else [name]
+    for home, remedy in ((None, "or set OPJOULE_HOME to its folder"), (str(tmp_path), "is none")):
+        if home:
+            monkeypatch.setenv("OPJOULE_HOME", home)
+        assert run_installed(monkeypatch, *words) == 2
         [line] = capsys.readouterr().err.splitlines()
-        wanted = "did you mean 'runs'" if words == ["runz"] else "runs from a clone, on Debian 12, Debian 13 or"
-        assert line.startswith("opjoule: ") and wanted in line
+        assert line.startswith(f"opjoule: {name} needs a clone of OpJoule") and line.endswith(remedy)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [(["--db", "leveldb"], "write opjoule measure --db"), (["runz"], "did you mean 'runs'"), (["measur"], "'measure'")],
+)
+def test_a_word_that_is_no_command_is_answered_with_the_right_one(monkeypatch, capsys, words, said):
+    assert run_installed(monkeypatch, *words) == 2
+    [line] = capsys.readouterr().err.splitlines()
+    assert said in line
+
+
+@pytest.mark.parametrize(
+    ("words", "carried_out"),
+    [
+        (["measure", "--db", "leveldb"], ["measure.py", "--db", "leveldb"]),
+        (["doctor"], ["measure.py", "doctor"]),
+        (["campaign", "worker", "a:1"], ["measure.py", "campaign", "worker", "a:1"]),
+        (["validate", "--trials", "2"], ["validate.py", "--trials", "2"]),
+        (COMMANDS_COMPARED, ["measure.py", *COMMANDS_COMPARED]),
+    ],
+)
+@pytest.mark.parametrize("found", ["by its name", "from a folder in it"])
+def test_a_clone_carries_out_what_the_package_cannot(monkeypatch, tmp_path, words, carried_out, found):
+    started = []
+    monkeypatch.setattr(os, "execv", lambda script, argv: started.append((script, argv)) or sys.exit(0))
+    monkeypatch.delenv("OPJOULE_HOME", raising=False)
+    monkeypatch.chdir(tmp_path if found == "by its name" else ROOT / "docs/how-to")
+    if found == "by its name":
+        monkeypatch.setenv("OPJOULE_HOME", str(ROOT))
+    with pytest.raises(SystemExit):
+        run_installed(monkeypatch, *words)
+    [(script, argv)] = started
+    assert script == ROOT / "host" / carried_out[0] and argv == [str(script), *carried_out[1:]]
+
+
+@pytest.mark.slow
+def test_the_installed_program_measures_by_a_clone(environment, tmp_path):
+    program = [environment / "bin/opjoule", "measure", "--help"]
+    assert ended(program, tmp_path).returncode == 2
+    answer = ended(program, ROOT / "docs")
+    assert answer.returncode == 0 and answer.stdout.startswith("usage: measure.py"), answer.stderr
 
 
 @pytest.mark.slow
 def test_its_help_names_commands_as_they_are_started_there(environment, folder):
     program = environment / "bin/opjoule"
     general = ended([program], folder)
-    assert general.returncode == 0 and all(f"\n  {name} " in general.stdout for name in ANALYSIS)
+    assert general.returncode == 0 and all(f"\n  {name} " in general.stdout for name in PROGRAMS)
     for name in (*ANALYSIS, *(action.name for action in ACTIONS)):
         answer = ended([program, *name.split(), "--help"], folder)
         assert answer.stdout.startswith(f"usage: opjoule {name} "), answer.stdout + answer.stderr
