@@ -19,11 +19,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from opjoule.calibration.calibration_file import read_calibration
+from opjoule.base.errors import MeterFault, OpJouleError
+from opjoule.boards.programs.probe import probe_line
+from opjoule.boards.rig.file import read_rig
 from opjoule.cli.campaign.file import CampaignFile
-from opjoule.devices.programs.probe import probe_line
-from opjoule.devices.rig.file import read_rig
-from opjoule.errors import MeterFault, OpJouleError
+from opjoule.energy.calibration.calibration_file import read_calibration
+from opjoule.energy.operations import schemas
+from opjoule.energy.operations.board_files import PhaseMark, read_events, read_system
+from opjoule.energy.operations.oplog import BLOCK_HEADER, FILE_HEADER, read_operation_log
+from opjoule.energy.operations.tables import read_operations
+from opjoule.energy.trace.imported.trace_file import read_trace_file
+from opjoule.energy.trace.journal import read_trace
 from opjoule.meters import messages as m
 from opjoule.meters.chips.chip import SensorSettings
 from opjoule.meters.chips.ina219 import INA219
@@ -39,14 +45,8 @@ from opjoule.meters.serial.conversions import ConversionAssembler
 from opjoule.meters.serial.sensors import code_ends
 from opjoule.meters.serial.wire import FrameReader, cobs_encode, crc16
 from opjoule.meters.smartpower3 import SmartPower3Assembler
-from opjoule.operations import schemas
-from opjoule.operations.board_files import PhaseMark, read_events, read_system
-from opjoule.operations.oplog import BLOCK_HEADER, FILE_HEADER, read_operation_log
-from opjoule.operations.tables import read_operations
-from opjoule.record.result import read_result
-from opjoule.record.run_record import DIGEST, RunRecord, _digest, reading
-from opjoule.trace.imported.trace_file import read_trace_file
-from opjoule.trace.journal import read_trace
+from opjoule.runs.record.result import read_result
+from opjoule.runs.record.run_record import DIGEST, RunRecord, _digest, reading
 
 MEMORY = Path(os.environ.get("OPJOULE_MEMORY", "/dev/shm"))
 FOLDER = Path(tempfile.mkdtemp(prefix="opjoule-fuzz-", dir=MEMORY if MEMORY.is_dir() else None))

@@ -2,7 +2,7 @@
 """:"
 # sh runs this part first, because the smallest Debian installation has no Python.
 if ! command -v python3 >/dev/null 2>&1; then
-  name=measure.py; [ -f "${0%/*}/${1:-}.py" ] && name="$1.py" # as in opjoule/scripts.py
+  name=measure.py; [ -f "${0%/*}/${1:-}.py" ] && name="$1.py" # as in opjoule/base/scripts.py
   trap 'echo "$name: interrupted before anything was done" >&2; exit 130' HUP INT TERM
   command -v apt-get >/dev/null 2>&1 ||
     { echo "$name: install Python 3.11 or later; measuring needs Debian 12, Debian 13 or Raspberry Pi OS" >&2; exit 1; }
@@ -39,11 +39,11 @@ import this_computer  # the path is set above
 this_computer.end_if_unable()
 
 from logged_commands import SetupError  # noqa: E402  # what Debian's Python alone has comes from here on
+from opjoule.base.errors import of_system  # noqa: E402
+from opjoule.base.scripts import script_name  # noqa: E402
 from opjoule.cli import commands  # noqa: E402
 from opjoule.cli.command import hand_over  # noqa: E402
 from opjoule.cli.failures import answer_with, hold_back, interrupt  # noqa: E402
-from opjoule.errors import of_system  # noqa: E402
-from opjoule.scripts import script_name  # noqa: E402
 
 
 def main() -> int:

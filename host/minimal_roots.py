@@ -23,7 +23,7 @@ MIRROR: Final = "http://deb.debian.org/debian"
 OLDEST_S: Final = 14 * 86400.0
 """A packed tree that is older is made again: the archive has newer packages by then."""
 _ENTER: Final = Path(__file__).with_name("enter_root.sh")
-_EMULATION: Final = Path(__file__).parent / "opjoule/devices/virtual/namespace.py"
+_EMULATION: Final = Path(__file__).parent / "opjoule/boards/virtual/namespace.py"
 _DIES_WITH_PARENT: Final = ("setpriv", "--pdeathsig", "KILL")
 _ARCHITECTURES: Final = {"x86_64": "amd64", "aarch64": "arm64"}
 _PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

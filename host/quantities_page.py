@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Updates the tables of quantities in docs/reference/run-record.md from the tables in opjoule.record."""
+"""Updates the tables of quantities in docs/reference/run-record.md from the tables in opjoule.runs.record."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "host"))
 
-from opjoule.evaluation.quantities.common import COMMON, SENSORS  # noqa: E402
-from opjoule.evaluation.quantities.definition import Definition, Quantities  # noqa: E402  # path set above
-from opjoule.evaluation.quantities.operations import KEY_VALUE, OPERATIONS  # noqa: E402
+from opjoule.runs.evaluation.quantities.common import COMMON, SENSORS  # noqa: E402
+from opjoule.runs.evaluation.quantities.definition import Definition, Quantities  # noqa: E402  # path set above
+from opjoule.runs.evaluation.quantities.operations import KEY_VALUE, OPERATIONS  # noqa: E402
 
 PAGE = ROOT / "docs" / "reference" / "run-record.md"
 START, END = "<!-- quantities: written by host/quantities_page.py -->", "<!-- /quantities -->"

@@ -11,14 +11,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "host"))
 
-from opjoule.studies.definition import (  # noqa: E402  # path set above
+from opjoule.runs.studies.definition import (  # noqa: E402  # path set above
     MISSING,
     STATES,
     Counterpart,
     PaperConclusion,
     StudyFolder,
 )
-from opjoule.studies.folder import known_studies  # noqa: E402
+from opjoule.runs.studies.folder import known_studies  # noqa: E402
 
 PAGES = ROOT / "docs" / "reference"
 ALL = PAGES / "studies.md"

@@ -41,10 +41,10 @@ import this_computer  # noqa: E402  # the path is set above
 this_computer.end_if_unable(Path(__file__).name)
 
 from bootstrap import VENV_PYTHON, Needs, SetupError, set_up  # noqa: E402
+from opjoule.base.errors import BadInput, OpJouleError  # noqa: E402
 from opjoule.cli.argument_types import directory, positive  # noqa: E402
 from opjoule.cli.failures import reporting_failures  # noqa: E402
 from opjoule.cli.options import Options, Parser, option, repeated  # noqa: E402
-from opjoule.errors import BadInput, OpJouleError  # noqa: E402
 
 NAME = Path(__file__).name
 FIRST_TRIALS, OTHER_TRIALS = 500, 100

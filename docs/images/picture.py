@@ -15,7 +15,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "host"), str(ROOT / "host" / "tests" / "support")]
 
-from opjoule.report.html import write_report  # noqa: E402
+from opjoule.pages.report.html import write_report  # noqa: E402
 from report_browser import Browser  # noqa: E402
 
 WIDTH = 1180

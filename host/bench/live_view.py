@@ -22,7 +22,7 @@ from pathlib import Path
 from opjoule.cli import record
 from opjoule.cli.commands import parse
 from opjoule.meters.monsoon.meter import MonsoonMeter, MonsoonSettings
-from opjoule.record.run_record import RunRecord
+from opjoule.runs.record.run_record import RunRecord
 from report_browser import Browser
 from software_monsoon import SoftwareMonsoon
 

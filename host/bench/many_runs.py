@@ -28,7 +28,7 @@ WAYS = ("at once", "one by one")
 
 def copies(folder: Path, runs: int, *, large: bool) -> None:
     """Makes records with their own names and run.json; if `large`, their other files are links."""
-    from opjoule.record.run_record import RunRecord  # noqa: PLC0415  # not in the measured start
+    from opjoule.runs.record.run_record import RunRecord  # noqa: PLC0415  # not in the measured start
 
     first = folder / "run-00000"
     shutil.copytree(EXAMPLE, first)
@@ -48,7 +48,7 @@ def _long_trace(path: Path) -> None:
     import numpy as np  # noqa: PLC0415
     import pyarrow as pa  # noqa: PLC0415
     import pyarrow.parquet as pq  # noqa: PLC0415
-    from opjoule.trace.schemas import POWER  # noqa: PLC0415
+    from opjoule.energy.trace.schemas import POWER  # noqa: PLC0415
 
     chance, part = np.random.default_rng(1), 1_000_000
     with pq.ParquetWriter(path, POWER) as writer:

@@ -39,12 +39,12 @@ from opjoule.clocks.exchanges import (
     Exchange,
     ExchangeFile,
 )
+from opjoule.energy.operations import oplog, schemas
 from opjoule.energy.sensor_calibration import Correction, SensorCalibration
+from opjoule.energy.trace.journal import TraceJournal
 from opjoule.meters.chips.ina219 import ina219_breakout
-from opjoule.operations import oplog, schemas
-from opjoule.record.run_record import RunRecord
-from opjoule.record.seals import SealWatch
-from opjoule.trace.journal import TraceJournal
+from opjoule.runs.record.run_record import RunRecord
+from opjoule.runs.record.seals import SealWatch
 
 HOST = Path(__file__).resolve().parents[1]
 

@@ -25,7 +25,7 @@ EXAMPLE = HOST.parent / "runs/example"
 
 def linked(folder: Path, runs: int) -> None:
     """Makes records that share all files except run.json."""
-    from opjoule.record.run_record import with_digest  # noqa: PLC0415  # not in the measured start
+    from opjoule.runs.record.run_record import with_digest  # noqa: PLC0415  # not in the measured start
 
     said = json.loads((EXAMPLE / "run.json").read_text())
     for number in range(runs):

@@ -15,10 +15,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import usb.backend.libusb1
+from opjoule.energy.trace.journal import TraceJournal, read_trace
 from opjoule.meters.capture import Capture
 from opjoule.meters.polled.km003c import RATE_HZ, Km003cSource
 from opjoule.meters.polled.polling import PolledMeter
-from opjoule.trace.journal import TraceJournal, read_trace
 from software_usb import SoftwareBus, SoftwareKm003c
 
 QUESTION = b"\x0c\x07\x02\x00"

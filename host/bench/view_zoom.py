@@ -27,9 +27,9 @@ from pathlib import Path
 
 import numpy as np
 import opjoule
-from opjoule.record.run_record import RunRecord
-from opjoule.trace.journal import TraceJournal, to_parquet
-from opjoule.view.levels import CACHE
+from opjoule.energy.trace.journal import TraceJournal, to_parquet
+from opjoule.pages.view.levels import CACHE
+from opjoule.runs.record.run_record import RunRecord
 from report_browser import Browser
 
 PERIOD_NS = 200_000

@@ -7,9 +7,9 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from opjoule.opened.run import OpenedRun, RunPhase, open_run
-    from opjoule.opened.runs import OpenedRuns, open_runs
-    from opjoule.opened.stretch import StretchEnergy
+    from opjoule.results.run import OpenedRun, RunPhase, open_run
+    from opjoule.results.runs import OpenedRuns, open_runs
+    from opjoule.results.stretch import StretchEnergy
 
 __version__ = "0.1.0"
 __all__ = ["OpenedRun", "OpenedRuns", "RunPhase", "StretchEnergy", "open_run", "open_runs"]
@@ -20,9 +20,9 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'opjoule' has no attribute '{name}'")
     if name in ("OpenedRuns", "open_runs"):
-        from opjoule.opened import runs as opened_runs  # noqa: PLC0415
+        from opjoule.results import runs as opened_runs  # noqa: PLC0415
 
         return getattr(opened_runs, name)
-    from opjoule.opened import run as opened_run  # noqa: PLC0415
+    from opjoule.results import run as opened_run  # noqa: PLC0415
 
     return getattr(opened_run, name)

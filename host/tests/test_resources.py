@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from opjoule.resources import analysis_resources
+from opjoule.base.resources import analysis_resources
 
 ARRAY_BYTES = 100_000_000
 """glibc alone returns an array of this size to the system as soon as it is freed."""

@@ -41,19 +41,19 @@ from known_engine import (
 )
 from known_meter import BOARD_NS, KINDS, measured
 from known_pieces import Piece, Steady, bursts, wander
-from opjoule.evaluation.all_told import by_operation
-from opjoule.evaluation.evidence import BoardEvents
-from opjoule.evaluation.logged import read_logs
-from opjoule.evaluation.quantities.attribution import READS
-from opjoule.evaluation.quantities.definition import ALL_TOLD
-from opjoule.evaluation.repeat_energy import HARNESS
-from opjoule.evaluation.summary import AlignedRun, repeats_of
-from opjoule.operations.board_files import read_system
-from opjoule.operations.operation_table import OperationTable
-from opjoule.record.phases import Cycle, Phase, Role, worked_repeats
-from opjoule.record.run import Run
-from opjoule.record.run_record import RunRecord
-from opjoule.simulation.part_powers import Float64Array, PartPowers
+from opjoule.bench.simulation.part_powers import Float64Array, PartPowers
+from opjoule.energy.operations.board_files import read_system
+from opjoule.energy.operations.operation_table import OperationTable
+from opjoule.runs.evaluation.all_told import by_operation
+from opjoule.runs.evaluation.evidence import BoardEvents
+from opjoule.runs.evaluation.logged import read_logs
+from opjoule.runs.evaluation.quantities.attribution import READS
+from opjoule.runs.evaluation.quantities.definition import ALL_TOLD
+from opjoule.runs.evaluation.repeat_energy import HARNESS
+from opjoule.runs.evaluation.summary import AlignedRun, repeats_of
+from opjoule.runs.record.phases import Cycle, Phase, Role, worked_repeats
+from opjoule.runs.record.run import Run
+from opjoule.runs.record.run_record import RunRecord
 
 HELD_MIN: Final = 0.93
 STATED_MIN: Final = 0.95

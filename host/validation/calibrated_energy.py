@@ -26,18 +26,18 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from opjoule.calibration.calibration_file import CalibratedSensor, new_file, write_calibration
-from opjoule.calibration.fitting import CalibrationFault, ReferencePoint, calibrate
-from opjoule.calibration.library import find_calibration
-from opjoule.calibration.means import ReadPoint
-from opjoule.calibration.reference import Accuracy, Reference, multimeter, over_resistor
+from opjoule.bench.simulation.imperfections import Imperfections
+from opjoule.energy.calibration.calibration_file import CalibratedSensor, new_file, write_calibration
+from opjoule.energy.calibration.fitting import CalibrationFault, ReferencePoint, calibrate
+from opjoule.energy.calibration.library import find_calibration
+from opjoule.energy.calibration.means import ReadPoint
+from opjoule.energy.calibration.reference import Accuracy, Reference, multimeter, over_resistor
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, ErrorBounds, Shunt
 from opjoule.energy.window import Timebase, Window, window_energy_j
-from opjoule.evaluation.corrected_trace import CorrectedTrace
 from opjoule.meters.chips.ina219 import INA219
 from opjoule.meters.serial.sensors import default_settings
-from opjoule.simulation.imperfections import Imperfections
+from opjoule.runs.evaluation.corrected_trace import CorrectedTrace
 from random_load import KINDS, run_load
 from rig_session import Recording, record
 

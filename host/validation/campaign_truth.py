@@ -27,15 +27,15 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Final
 
-from opjoule.comparison.cell_mean import comparison_side
-from opjoule.comparison.compared_run import ComparedRun
-from opjoule.comparison.contrasts import Compared, Contrast, Question, compare
-from opjoule.comparison.index import gather
+from opjoule.bench.simulation.part_course import COURSE, PartCourse
+from opjoule.bench.simulation.truth_line import SHOWN, true_figures
 from opjoule.energy.comparison import ratio
-from opjoule.opened.rounding import with_limits
-from opjoule.record.run_record import RunRecord
-from opjoule.simulation.part_course import COURSE, PartCourse
-from opjoule.simulation.truth_line import SHOWN, true_figures
+from opjoule.results.comparison.cell_mean import comparison_side
+from opjoule.results.comparison.compared_run import ComparedRun
+from opjoule.results.comparison.contrasts import Compared, Contrast, Question, compare
+from opjoule.results.comparison.index import gather
+from opjoule.results.rounding import with_limits
+from opjoule.runs.record.run_record import RunRecord
 
 HELD_LEAST: Final = 0.90
 

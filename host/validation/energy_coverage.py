@@ -35,16 +35,16 @@ from coverage_loads import (
     short_bursts,
     switching,
 )
+from opjoule.base.units import Measured
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.baseline import idle_power, marginal_energy
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, CURRENT, SHUNT, ErrorBounds, Shunt
 from opjoule.energy.sensor_calibration import SensorCalibration
+from opjoule.energy.trace.power_trace import PowerTrace
+from opjoule.energy.trace.supply_line import BusReadings
 from opjoule.energy.window import Window, window_energy_j
 from opjoule.meters.chips.ina219 import ina219_breakout
-from opjoule.trace.power_trace import PowerTrace
-from opjoule.trace.supply_line import BusReadings
-from opjoule.units import Measured
 
 Float64Array = npt.NDArray[np.float64]
 Generator = np.random.Generator

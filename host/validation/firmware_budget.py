@@ -18,10 +18,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from opjoule.base.units import Measured
 from opjoule.energy.baseline import idle_power, marginal_energy
 from opjoule.energy.sensor_calibration import SensorCalibration
 from opjoule.energy.window import Timebase, Window, window_energy_j
-from opjoule.units import Measured
 from rig_session import PERFECT_SENSOR, Recording, record
 
 SENSOR = replace(PERFECT_SENSOR, calibration=SensorCalibration("exact"), seen_fraction=1.0)

@@ -28,11 +28,11 @@ from itertools import product
 from typing import Final
 
 import numpy as np
-from opjoule.calibration.fitting import CalibrationFault, ReferencePoint, calibrate
-from opjoule.calibration.means import ReadPoint
-from opjoule.calibration.reference import Accuracy, Reference, multimeter, over_resistor
-from opjoule.calibration.warming import STEADY_S
 from opjoule.energy.baseline import idle_power, marginal_energy
+from opjoule.energy.calibration.fitting import CalibrationFault, ReferencePoint, calibrate
+from opjoule.energy.calibration.means import ReadPoint
+from opjoule.energy.calibration.reference import Accuracy, Reference, multimeter, over_resistor
+from opjoule.energy.calibration.warming import STEADY_S
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import (
     COPPER_MAX_OHM,
@@ -46,10 +46,10 @@ from opjoule.energy.error_bounds import (
     Shunt,
 )
 from opjoule.energy.shunt_heat import TAU_LEAST_S, TAU_MOST_S
+from opjoule.energy.trace.power_trace import Float64Array, PowerTrace
 from opjoule.energy.window import Timebase, Window, window_energy_j
 from opjoule.meters.chips.chip import COPY_BUS_GAIN_ERROR_MAX
 from opjoule.meters.chips.ina219 import INA219
-from opjoule.trace.power_trace import Float64Array, PowerTrace
 
 PERIOD_S: Final = 532e-6
 HEAT_STEP_S: Final = 0.02

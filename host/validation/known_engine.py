@@ -23,19 +23,19 @@ from known_pieces import Gridded, Piece, bursts, wander
 from opjoule.attribution.activities import SYNC, Intervals, background
 from opjoule.attribution.overlap import overlap_s
 from opjoule.attribution.shares import Attribution
-from opjoule.databases.registry import background_threads
-from opjoule.evaluation.attributed import MediumTrace, WorkedRun, attributed
-from opjoule.evaluation.evidence import BoardEvents
-from opjoule.evaluation.logged import read_logs
-from opjoule.evaluation.quantities.attribution import READS
-from opjoule.evaluation.quantities.repeat import SystemSamples
-from opjoule.evaluation.repeat_energy import repeat_energy
-from opjoule.operations.board_files import read_system
-from opjoule.operations.operation_table import OperationTable
-from opjoule.record.phases import Cycle, Phase, Role
-from opjoule.record.run_record import RunRecord
-from opjoule.simulation.part_powers import Float64Array, Overlapping, PartPowers, Steady, own_stretches
-from opjoule.units import Missing
+from opjoule.base.units import Missing
+from opjoule.bench.simulation.part_powers import Float64Array, Overlapping, PartPowers, Steady, own_stretches
+from opjoule.boards.databases.registry import background_threads
+from opjoule.energy.operations.board_files import read_system
+from opjoule.energy.operations.operation_table import OperationTable
+from opjoule.runs.evaluation.attributed import MediumTrace, WorkedRun, attributed
+from opjoule.runs.evaluation.evidence import BoardEvents
+from opjoule.runs.evaluation.logged import read_logs
+from opjoule.runs.evaluation.quantities.attribution import READS
+from opjoule.runs.evaluation.quantities.repeat import SystemSamples
+from opjoule.runs.evaluation.repeat_energy import repeat_energy
+from opjoule.runs.record.phases import Cycle, Phase, Role
+from opjoule.runs.record.run_record import RunRecord
 
 Generator = np.random.Generator
 START_S: Final = IDLE_S + 1.0

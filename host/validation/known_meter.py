@@ -13,19 +13,19 @@ from known_work import Choice, Known, work
 from opjoule.attribution.activities import background
 from opjoule.attribution.counters import Counters
 from opjoule.attribution.work import Work
+from opjoule.bench.simulation.part_powers import Float64Array
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import ErrorBounds
+from opjoule.energy.operations import schemas
+from opjoule.energy.operations.operation_table import OperationTable
 from opjoule.energy.sensor_calibration import SensorCalibration
-from opjoule.evaluation.quantities.repeat import RepeatEnergy
-from opjoule.evaluation.repeat_energy import AlignedTrace, repeat_energy
-from opjoule.measuring.plan import IDLE_S, LEAD_IN_MAX_S
+from opjoule.energy.trace.power_trace import PowerTrace
 from opjoule.meters.chips.ina219 import ina219_breakout
-from opjoule.operations import schemas
-from opjoule.operations.operation_table import OperationTable
-from opjoule.record.phases import Phase, Role
-from opjoule.simulation.part_powers import Float64Array
-from opjoule.trace.power_trace import PowerTrace
+from opjoule.runs.evaluation.quantities.repeat import RepeatEnergy
+from opjoule.runs.evaluation.repeat_energy import AlignedTrace, repeat_energy
+from opjoule.runs.measuring.plan import IDLE_S, LEAD_IN_MAX_S
+from opjoule.runs.record.phases import Phase, Role
 
 LEAD_IN_S: Final = min(IDLE_S / 3, LEAD_IN_MAX_S)
 """Time at the start of an idle phase that is left out of its power, as on a board."""

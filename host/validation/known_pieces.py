@@ -1,12 +1,12 @@
-"""Pieces of known power in addition to those of opjoule.simulation.part_powers, and loads made of them. SIMULATED."""
+"""Pieces of known power in addition to those of opjoule.bench.simulation.part_powers, and loads made of them. SIMULATED."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-from opjoule.simulation.part_powers import Overlapping, Steady
-from opjoule.trace.power_trace import Float64Array
+from opjoule.bench.simulation.part_powers import Overlapping, Steady
+from opjoule.energy.trace.power_trace import Float64Array
 
 
 @dataclass(frozen=True)

@@ -23,9 +23,9 @@ from pathlib import Path
 
 import numpy as np
 from faults.trial import COMMAND, env, of_ours
-from opjoule.record.run_record import RunRecord
-from opjoule.simulation.truth_line import SHOWN, known_figures
-from opjoule.trace.journal import read_edges, read_trace
+from opjoule.bench.simulation.truth_line import SHOWN, known_figures
+from opjoule.energy.trace.journal import read_edges, read_trace
+from opjoule.runs.record.run_record import RunRecord
 
 EVERY_S = 60.0
 GROWTH_MIB = 16.0

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 from opjoule.energy.error_bounds import RESONATOR_ERROR_MAX, ErrorBounds
+from opjoule.energy.trace.power_trace import Gap, PowerTrace
 from opjoule.energy.window import EnergyResult, Window, window_energy_j
-from opjoule.trace.power_trace import Gap, PowerTrace
 
 Float64Array = npt.NDArray[np.float64]
 GRID_NS = 19_000

@@ -30,19 +30,19 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # trials run side by side
 from known_meter import IDLE_S, KINDS, Kind, Sensor, measured, phases
 from known_pieces import Piece, bursts, wander
 from known_work import Choice, Known, work
+from opjoule.bench.simulation.part_powers import Float64Array
 from opjoule.campaign.campaign import block_order
-from opjoule.comparison.cell_mean import comparison_side
 from opjoule.energy.comparison import Side, differ, ratio_limits
 from opjoule.energy.error_bounds import CURRENT, SHUNT
-from opjoule.evaluation.quantities.common import COMMON
-from opjoule.evaluation.quantities.definition import Quantities
-from opjoule.evaluation.quantities.figures import by_repeat
-from opjoule.evaluation.quantities.operations import OPERATIONS
-from opjoule.evaluation.quantities.repeat import Repeat
-from opjoule.evaluation.repeat_energy import repeat_energy
-from opjoule.evaluation.summary import budgets, headline_budget, shared_with_others
-from opjoule.record.json_file import plain
-from opjoule.simulation.part_powers import Float64Array
+from opjoule.results.comparison.cell_mean import comparison_side
+from opjoule.runs.evaluation.quantities.common import COMMON
+from opjoule.runs.evaluation.quantities.definition import Quantities
+from opjoule.runs.evaluation.quantities.figures import by_repeat
+from opjoule.runs.evaluation.quantities.operations import OPERATIONS
+from opjoule.runs.evaluation.quantities.repeat import Repeat
+from opjoule.runs.evaluation.repeat_energy import repeat_energy
+from opjoule.runs.evaluation.summary import budgets, headline_budget, shared_with_others
+from opjoule.runs.record.json_file import plain
 
 QUANTITIES: Final = Quantities((*COMMON, *OPERATIONS))
 HEADLINE: Final = QUANTITIES.headline.key

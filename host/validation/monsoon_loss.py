@@ -14,12 +14,12 @@ from dataclasses import replace
 
 import numpy as np
 from opjoule.energy.error_bounds import ErrorBounds
+from opjoule.energy.trace.power_trace import PowerTrace
 from opjoule.energy.window import Window, window_energy_j
 from opjoule.meters.interface import GapEvent, Samples
 from opjoule.meters.monsoon.assembler import MonsoonAssembler
 from opjoule.meters.monsoon.calibration import Calibration
 from opjoule.meters.monsoon.models import HVPM
-from opjoule.trace.power_trace import PowerTrace
 from software_monsoon import HVPM as UNIT
 from software_monsoon import Stream, Supply, stream
 

@@ -20,7 +20,7 @@ import time
 from functools import partial
 from pathlib import Path
 
-from opjoule.errors import MeterFault
+from opjoule.base.errors import MeterFault
 from opjoule.meters.monsoon import MonsoonMeter, MonsoonSettings
 from opjoule.meters.monsoon.meter import RESET_LIMIT_S
 from opjoule.meters.monsoon.reader import MonsoonProtocol

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 from operation_log_writer import block, byte_size, file_header, operation, sealed
-from opjoule.operations.oplog import read_operation_log
+from opjoule.energy.operations.oplog import read_operation_log
 
 RECORDS_A_BLOCK = 11_000
 

@@ -22,12 +22,12 @@ from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.baseline import idle_power
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX
-from opjoule.evaluation.marked_phases import phase_figures
-from opjoule.evaluation.quantities.figures import Figure
-from opjoule.evaluation.repeat_energy import AlignedTrace
+from opjoule.energy.operations.operation_table import OperationTable
 from opjoule.meters.chips.ina219 import ina219_breakout
-from opjoule.operations.operation_table import OperationTable
-from opjoule.record.phases import Phase, Role
+from opjoule.runs.evaluation.marked_phases import phase_figures
+from opjoule.runs.evaluation.quantities.figures import Figure
+from opjoule.runs.evaluation.repeat_energy import AlignedTrace
+from opjoule.runs.record.phases import Phase, Role
 
 LENGTH_S, IDLE_S = 16.0, 2.5
 PHASES = 16

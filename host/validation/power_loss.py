@@ -30,11 +30,11 @@ from pathlib import Path
 
 import numpy as np
 from faults.trial import COMMAND, CURRENT_A, env
-from opjoule.devices.connection.steps import Change, prepare_script, restore_script
-from opjoule.errors import OpJouleError
-from opjoule.record.run_record import RunRecord
-from opjoule.trace.journal import read_trace
-from opjoule.trace.power_trace import PowerTrace
+from opjoule.base.errors import OpJouleError
+from opjoule.boards.connection.steps import Change, prepare_script, restore_script
+from opjoule.energy.trace.journal import read_trace
+from opjoule.energy.trace.power_trace import PowerTrace
+from opjoule.runs.record.run_record import RunRecord
 from rig_session import FIRMWARE, RIG_SIM, write_profile
 
 HOST = Path(__file__).resolve().parents[1]

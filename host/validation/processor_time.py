@@ -20,8 +20,8 @@ from opjoule.attribution.activities import SYNC, background_s
 from opjoule.attribution.least_squares import non_negative
 from opjoule.attribution.overlap import Waits, operations_in
 from opjoule.attribution.waits import FREQUENT, RARE
-from opjoule.databases.registry import background_threads
-from opjoule.trace.power_trace import Float64Array
+from opjoule.boards.databases.registry import background_threads
+from opjoule.energy.trace.power_trace import Float64Array
 
 
 def _fit(columns: list[Float64Array], cpu_s: Float64Array) -> tuple[Float64Array, float]:

@@ -16,26 +16,26 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from opjoule.base.errors import OpJouleError
+from opjoule.base.units import Measured
+from opjoule.bench.simulation.imperfections import Imperfections
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import COPPER_MAX_OHM, UNMARKED_TOLERANCE, ErrorBounds, Shunt
+from opjoule.energy.operations.board_files import BoardEdges
 from opjoule.energy.sensor_calibration import Correction, SensorCalibration
 from opjoule.energy.shunt_heat import Heating
-from opjoule.errors import OpJouleError
-from opjoule.evaluation.alignment import ClockEvidence, align
-from opjoule.evaluation.quantities.common import COMMON
-from opjoule.evaluation.quantities.definition import Quantities
-from opjoule.evaluation.quantities.figures import over_repeats
-from opjoule.evaluation.quantities.repeat import Repeat
-from opjoule.evaluation.repeat_energy import AlignedTrace, repeat_energy
+from opjoule.energy.trace.journal import read_edges
+from opjoule.energy.trace.power_trace import PowerTrace
 from opjoule.meters.chips.chip import COPY_BUS_GAIN_ERROR_MAX
 from opjoule.meters.chips.ina219 import INA219
 from opjoule.meters.serial.sensors import default_settings
-from opjoule.operations.board_files import BoardEdges
-from opjoule.record.phases import Phase
-from opjoule.simulation.imperfections import Imperfections
-from opjoule.trace.journal import read_edges
-from opjoule.trace.power_trace import PowerTrace
-from opjoule.units import Measured
+from opjoule.runs.evaluation.alignment import ClockEvidence, align
+from opjoule.runs.evaluation.quantities.common import COMMON
+from opjoule.runs.evaluation.quantities.definition import Quantities
+from opjoule.runs.evaluation.quantities.figures import over_repeats
+from opjoule.runs.evaluation.quantities.repeat import Repeat
+from opjoule.runs.evaluation.repeat_energy import AlignedTrace, repeat_energy
+from opjoule.runs.record.phases import Phase
 from random_load import Load, draw_load
 from rig_session import record
 from usual_phases import usual_phase

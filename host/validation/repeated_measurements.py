@@ -19,7 +19,7 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
-from opjoule.simulation.truth_line import SHOWN, KnownFigure, known_figures
+from opjoule.bench.simulation.truth_line import SHOWN, KnownFigure, known_figures
 
 HOST = Path(__file__).resolve().parents[1]
 

@@ -16,10 +16,10 @@ from unittest import mock
 
 import numpy as np
 from known_pieces import wander
-from opjoule.measuring import settling
-from opjoule.measuring.quiet import Rest
-from opjoule.measuring.settling import Settling
-from opjoule.trace.power_history import BLOCK_NS, PowerHistory
+from opjoule.energy.trace.power_history import BLOCK_NS, PowerHistory
+from opjoule.runs.measuring import settling
+from opjoule.runs.measuring.quiet import Rest
+from opjoule.runs.measuring.settling import Settling
 
 IDLE_W = 3.0
 BLOCK_S = BLOCK_NS * 1e-9

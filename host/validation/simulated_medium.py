@@ -31,13 +31,13 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow.parquet as pq
-from opjoule.devices.profiles import BoardAndMedium, find_profile
-from opjoule.record.phases import Phase, Role
-from opjoule.record.run_record import RunRecord
-from opjoule.simulation.medium_simulator import PROGRAM, MediumSimulator
-from opjoule.simulation.models import Models
-from opjoule.simulation.power_model import BoardModel, MediumModel
-from opjoule.simulation.supply import IMPERFECTIONS
+from opjoule.bench.simulation.medium_simulator import PROGRAM, MediumSimulator
+from opjoule.bench.simulation.models import Models
+from opjoule.bench.simulation.power_model import BoardModel, MediumModel
+from opjoule.bench.simulation.supply import IMPERFECTIONS
+from opjoule.boards.profiles import BoardAndMedium, find_profile
+from opjoule.runs.record.phases import Phase, Role
+from opjoule.runs.record.run_record import RunRecord
 
 HOST = Path(__file__).resolve().parents[1]
 ROOT = HOST.parent

@@ -16,14 +16,14 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
-from opjoule.devices.profiles import BoardAndMedium, find_profile
+from opjoule.bench.simulation.imperfections import Imperfections
+from opjoule.bench.simulation.models import Models
+from opjoule.bench.simulation.supply import drawn_for
+from opjoule.boards.profiles import BoardAndMedium, find_profile
 from opjoule.energy.least_voltage import least_voltage
+from opjoule.energy.trace.power_trace import Float64Array, PowerTrace
+from opjoule.energy.trace.supply_line import BusReadings
 from opjoule.meters.chips.ina219 import ina219_breakout
-from opjoule.simulation.imperfections import Imperfections
-from opjoule.simulation.models import Models
-from opjoule.simulation.supply import drawn_for
-from opjoule.trace.power_trace import Float64Array, PowerTrace
-from opjoule.trace.supply_line import BusReadings
 
 BOARDS: Final = ("rpi5", "rpi4", "rpi3", "odroid-c2")
 MEDIA: Final = ("sd", "sd-folding", "emmc", "ssd-usb3", "nvme")

@@ -18,14 +18,14 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 from opjoule.attribution.activities import Intervals
+from opjoule.bench.simulation.fitting.fit import FittedTwin, fit_twin
+from opjoule.bench.simulation.fitting.recorded import Recorded, signature_levels, windows_of
+from opjoule.bench.simulation.medium_work import MediumCourse, MediumMode, MediumStretch
+from opjoule.bench.simulation.power_model import BoardModel, MediumModel, PowerModel, Supply
 from opjoule.energy.error_bounds import ErrorBounds
-from opjoule.record.phases import Phase, Role
-from opjoule.simulation.fitting.fit import FittedTwin, fit_twin
-from opjoule.simulation.fitting.recorded import Recorded, signature_levels, windows_of
-from opjoule.simulation.medium_work import MediumCourse, MediumMode, MediumStretch
-from opjoule.simulation.power_model import BoardModel, MediumModel, PowerModel, Supply
-from opjoule.trace.power_trace import PowerTrace
-from opjoule.trace.supply_line import BusReadings
+from opjoule.energy.trace.power_trace import PowerTrace
+from opjoule.energy.trace.supply_line import BusReadings
+from opjoule.runs.record.phases import Phase, Role
 
 STEP_NS = 1_000_000
 SAMPLE_NS = 100_000_000

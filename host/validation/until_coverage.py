@@ -12,10 +12,10 @@ import argparse
 import sys
 
 import numpy as np
-from opjoule.evaluation.quantities.figures import Figure, over_repeats
-from opjoule.evaluation.until import REPEATS_MIN, outcome
-from opjoule.measuring.plan import REPEATS
-from opjoule.units import Measured
+from opjoule.base.units import Measured
+from opjoule.runs.evaluation.quantities.figures import Figure, over_repeats
+from opjoule.runs.evaluation.until import REPEATS_MIN, outcome
+from opjoule.runs.measuring.plan import REPEATS
 
 TRUE_J = 1.0
 LIMIT = 30

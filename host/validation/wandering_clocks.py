@@ -23,8 +23,8 @@ from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
+from opjoule.base.errors import AlignmentError
 from opjoule.clocks.edges import fit_edges, match_edges
-from opjoule.errors import AlignmentError
 from synthetic_clocks import LOST, SHAPES, U_DELAY_NS, SyncLine, sync_line
 
 DURATIONS_S = (120, 600, 1800, 3600)

@@ -24,12 +24,12 @@ from pathlib import Path
 from targets import LOG_BYTES, LOG_MIB, LOG_NS, MEMORY_MIB, START_MS, THREADS_RATIO, Targets, ratios
 from tools import (
     ENGINES,
+    PAIR_ENGINES,
     SHAPES,
     Bench,
     Case,
     Figures,
     GoYcsb,
-    PAIR_ENGINES,
     JavaYcsb,
     Peer,
     Tool,

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from opjoule.attribution.overlap import overlap_s
-from opjoule.operations.operation_table import ACTIVITIES
-from opjoule.trace.power_trace import Float64Array, Int64Array
+from opjoule.energy.operations.operation_table import ACTIVITIES
+from opjoule.energy.trace.power_trace import Float64Array, Int64Array
 
 SYNC: Final = "sync"
 """An engine or the system waits for the medium to store what was written."""

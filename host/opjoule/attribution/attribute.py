@@ -24,7 +24,7 @@ from opjoule.attribution.storage import SensedMedium
 from opjoule.attribution.verdict import IN_STEP, INDEPENDENT_MIN, too_short, verdicts
 from opjoule.attribution.windows import window_ns
 from opjoule.attribution.work import Work
-from opjoule.trace.power_trace import BoolArray, Float64Array
+from opjoule.energy.trace.power_trace import BoolArray, Float64Array
 
 MOVED_U: Final = 2.5
 """Shift of a part, in standard uncertainties, from which it counts as in step; otherwise few shift by 2."""

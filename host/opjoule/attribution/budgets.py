@@ -12,7 +12,7 @@ import numpy as np
 from opjoule.attribution.fit import Fit
 from opjoule.attribution.shares import Share
 from opjoule.energy.baseline import MarginalEnergy
-from opjoule.trace.power_trace import Float64Array
+from opjoule.energy.trace.power_trace import Float64Array
 
 SCALE: Final = "scale"
 """Name of the errors that all parts of an energy have in common in proportion to their size."""

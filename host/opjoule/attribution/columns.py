@@ -11,7 +11,7 @@ import numpy as np
 
 from opjoule.attribution.medium import MediumColumns
 from opjoule.attribution.window_groups import Groups, IntArray
-from opjoule.trace.power_trace import BoolArray, Float64Array
+from opjoule.energy.trace.power_trace import BoolArray, Float64Array
 
 FOREGROUND: Final = "foreground"
 """All kinds of operation together."""

@@ -10,7 +10,7 @@ import numpy as np
 from opjoule.attribution.activities import Intervals
 from opjoule.attribution.overlap import overlap_s
 from opjoule.energy.step_integral import NS
-from opjoule.trace.power_trace import Float64Array, Int64Array
+from opjoule.energy.trace.power_trace import Float64Array, Int64Array
 
 
 class Rates(NamedTuple):

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from opjoule.trace.power_trace import BoolArray, Float64Array
+from opjoule.energy.trace.power_trace import BoolArray, Float64Array
 
 _TOLERANCE: Final = 1e-10
 _UNSEEN: Final = 1e-12

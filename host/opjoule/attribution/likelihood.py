@@ -9,7 +9,7 @@ import numpy as np
 
 from opjoule.attribution.least_squares import non_negative
 from opjoule.attribution.window_groups import Groups, IntArray
-from opjoule.trace.power_trace import BoolArray, Float64Array
+from opjoule.energy.trace.power_trace import BoolArray, Float64Array
 
 INDEPENDENT_S: Final = 0.25
 """Correlation time of the residuals: a stretch of this length counts as one observation [s]."""

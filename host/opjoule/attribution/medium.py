@@ -15,7 +15,7 @@ from opjoule.attribution.activities import SYNC, Intervals
 from opjoule.attribution.counters import IN_NO_TIME, Counters, Rates, joined
 from opjoule.attribution.overlap import overlap_s
 from opjoule.energy.step_integral import NS
-from opjoule.trace.power_trace import BoolArray, Float64Array, Int64Array
+from opjoule.energy.trace.power_trace import BoolArray, Float64Array, Int64Array
 
 _STILL_BYTES_PER_S: Final = 1.0
 

@@ -8,9 +8,9 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from opjoule.energy.operations.operation_table import OperationTable
 from opjoule.energy.step_integral import NS
-from opjoule.operations.operation_table import OperationTable
-from opjoule.trace.power_trace import Float64Array, Int64Array
+from opjoule.energy.trace.power_trace import Float64Array, Int64Array
 
 ROWS: Final = 1 << 20
 """Operations per step of the calculation: temporary arrays stay at a few tens of megabytes."""

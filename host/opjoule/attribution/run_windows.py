@@ -17,9 +17,9 @@ from opjoule.attribution.waits import longest_work
 from opjoule.attribution.window_groups import groups, stretch_edges_ns
 from opjoule.attribution.windows import Windows
 from opjoule.attribution.work import Work
+from opjoule.energy.operations.operation_table import OperationTable
 from opjoule.energy.step_integral import NS
-from opjoule.operations.operation_table import OperationTable
-from opjoule.trace.power_trace import Float64Array, Int64Array
+from opjoule.energy.trace.power_trace import Float64Array, Int64Array
 
 STEP_NS: Final = 40_000
 FARTHEST_NS: Final = 160_000

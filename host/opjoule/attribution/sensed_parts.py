@@ -15,7 +15,7 @@ from opjoule.attribution.fit import Fit
 from opjoule.attribution.shares import Share
 from opjoule.attribution.storage import Range, SensedMedium
 from opjoule.attribution.verdict import identifiable_u_j
-from opjoule.units import COVERAGE_FACTOR
+from opjoule.base.units import COVERAGE_FACTOR
 
 
 @dataclass(frozen=True)

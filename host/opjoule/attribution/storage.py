@@ -15,7 +15,7 @@ from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.baseline import IdlePower, MarginalEnergy
 from opjoule.energy.cells import Cells
 from opjoule.energy.step_integral import NS
-from opjoule.trace.power_trace import BoolArray, Float64Array, Int64Array
+from opjoule.energy.trace.power_trace import BoolArray, Float64Array, Int64Array
 
 STEP_CELLS: Final = 4
 """Number of samples whose mean power is compared with the tail's, to average out noise."""

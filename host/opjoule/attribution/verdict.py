@@ -10,9 +10,9 @@ import numpy as np
 from opjoule.attribution.activities import Intervals
 from opjoule.attribution.fit import Fit
 from opjoule.attribution.windows import PERIODS_MIN
+from opjoule.base.units import COVERAGE_FACTOR, counted
 from opjoule.energy.step_integral import NS
-from opjoule.trace.power_trace import Float64Array
-from opjoule.units import COVERAGE_FACTOR, counted
+from opjoule.energy.trace.power_trace import Float64Array
 
 KIND_PART: Final = 0.2
 """A kind is identifiable if its half-interval is at most this fraction of its own energy,"""

@@ -11,8 +11,8 @@ from opjoule.attribution.activities import SYNC, Intervals, background_s
 from opjoule.attribution.counters import Counters
 from opjoule.attribution.least_squares import non_negative
 from opjoule.attribution.overlap import WORKING, Waits, operations_in
-from opjoule.operations.operation_table import OperationTable
-from opjoule.trace.power_trace import Float64Array, Int64Array
+from opjoule.energy.operations.operation_table import OperationTable
+from opjoule.energy.trace.power_trace import Float64Array, Int64Array
 
 RARE: Final = 0.99
 """Fraction of operations that do not wait if waits are rare."""

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from opjoule.energy.step_integral import NS
-from opjoule.trace.power_trace import BoolArray, Float64Array, Int64Array
+from opjoule.energy.trace.power_trace import BoolArray, Float64Array, Int64Array
 
 NEAR: Final = 16
 """Number of windows per group of neighbours, fewer if there would be less than NEAR_MIN such groups."""

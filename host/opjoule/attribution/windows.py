@@ -11,7 +11,7 @@ import numpy as np
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.cells import Cells
 from opjoule.energy.step_integral import NS
-from opjoule.trace.power_trace import BoolArray, Float64Array, Int64Array
+from opjoule.energy.trace.power_trace import BoolArray, Float64Array, Int64Array
 
 PERIODS_MIN: Final = 10
 """Shortest window, in sample periods: supply capacitors and clock errors then move about a hundredth of its energy

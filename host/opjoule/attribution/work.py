@@ -11,7 +11,7 @@ from opjoule.attribution.storage import StorageTrace
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.baseline import IdlePower, MarginalEnergy
 from opjoule.energy.cells import Cells
-from opjoule.operations.operation_table import OperationTable
+from opjoule.energy.operations.operation_table import OperationTable
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from opjoule.errors import BadInput, unknown
+from opjoule.base.errors import BadInput, unknown
 
 
 @dataclass(frozen=True)

@@ -23,12 +23,16 @@ from statistics import fmean
 from typing import Any, Final, Self
 
 import opjoule
+from opjoule.base.errors import FAULTY_EXIT, BadInput, Interrupted, OpJouleError, of_system
+from opjoule.base.scripts import script_name
+from opjoule.bench.simulation.truth_line import print_cells_line
 from opjoule.campaign.equal_rate import at_equal_rate
 from opjoule.campaign.measurement import program_commit
 from opjoule.campaign.more_blocks import asks_for_more
 from opjoule.campaign.until import UntilNarrow
-from opjoule.comparison.commands import commands_json, print_campaign
-from opjoule.comparison.index import (
+from opjoule.pages.comparison.page import write_campaign_page
+from opjoule.results.comparison.commands import commands_json, print_campaign
+from opjoule.results.comparison.index import (
     NOT_MEASURED,
     ConditionRun,
     as_recorded,
@@ -38,17 +42,13 @@ from opjoule.comparison.index import (
     with_result,
     write_index,
 )
-from opjoule.comparison.pages.page import write_campaign_page
-from opjoule.comparison.run_warnings import warnings_of
-from opjoule.errors import FAULTY_EXIT, BadInput, Interrupted, OpJouleError, of_system
-from opjoule.measuring.pace import in_words
-from opjoule.measuring.plan import Plan
-from opjoule.record.directory import INDEX, check_out, free_directory, held
-from opjoule.record.run import program_words
-from opjoule.record.run_record import RunRecord
-from opjoule.scripts import script_name
-from opjoule.simulation.truth_line import print_cells_line
-from opjoule.studies.definition import COMMAND
+from opjoule.results.comparison.run_warnings import warnings_of
+from opjoule.runs.measuring.pace import in_words
+from opjoule.runs.measuring.plan import Plan
+from opjoule.runs.record.directory import INDEX, check_out, free_directory, held
+from opjoule.runs.record.run import program_words
+from opjoule.runs.record.run_record import RunRecord
+from opjoule.runs.studies.definition import COMMAND
 
 INTERRUPTED: Final = "interrupted by the user"
 """Start of the fault of a record whose measurement the user interrupted."""

@@ -11,11 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from opjoule.errors import BadInput, Interrupted, OpJouleError, RigFault, of_system
-from opjoule.measuring.plan import Plan
-from opjoule.record.directory import free_directory
-from opjoule.record.json_file import write_json
-from opjoule.record.run_record import RunRecord
+from opjoule.base.errors import BadInput, Interrupted, OpJouleError, RigFault, of_system
+from opjoule.runs.measuring.plan import Plan
+from opjoule.runs.record.directory import free_directory
+from opjoule.runs.record.json_file import write_json
+from opjoule.runs.record.run_record import RunRecord
 
 RATES: Final = "rates"
 """Folder of the records that show each condition's own rate, in the campaign's folder."""

@@ -12,27 +12,27 @@ from pathlib import Path
 from typing import Any
 
 import opjoule
-from opjoule.devices.board import Board
-from opjoule.devices.state.state_gate import StateWatch
-from opjoule.errors import INTERRUPTED, OpJouleError, of_system
-from opjoule.evaluation.collection import collect, interim_result
-from opjoule.evaluation.evidence import Evidence
-from opjoule.evaluation.until import Until
-from opjoule.evaluation.wording import wording_of
-from opjoule.measuring.execution import Execution
-from opjoule.measuring.open_meter import Calibrations, OpenMeter, opened_meter
-from opjoule.measuring.pace import expected_phases
-from opjoule.measuring.plan import Plan
-from opjoule.measuring.progress import PROGRESS, PhaseProgress, ProgressNotes
-from opjoule.measuring.supply_path import SIMULATED_RIG, SupplyPath, stated_in
+from opjoule.base.errors import INTERRUPTED, OpJouleError, of_system
+from opjoule.base.resources import analysis_resources
+from opjoule.boards.board import Board
+from opjoule.boards.state.state_gate import StateWatch
 from opjoule.meters.capture import CaptureSummary
 from opjoule.meters.kinds import Wishes
 from opjoule.meters.registry import open_meters
-from opjoule.record.directory import held
-from opjoule.record.run_record import RunRecord
-from opjoule.report.html import write_report
-from opjoule.report.timeline import packed_timeline
-from opjoule.resources import analysis_resources
+from opjoule.pages.report.html import write_report
+from opjoule.pages.report.timeline import packed_timeline
+from opjoule.runs.evaluation.collection import collect, interim_result
+from opjoule.runs.evaluation.evidence import Evidence
+from opjoule.runs.evaluation.until import Until
+from opjoule.runs.evaluation.wording import wording_of
+from opjoule.runs.measuring.execution import Execution
+from opjoule.runs.measuring.open_meter import Calibrations, OpenMeter, opened_meter
+from opjoule.runs.measuring.pace import expected_phases
+from opjoule.runs.measuring.plan import Plan
+from opjoule.runs.measuring.progress import PROGRESS, PhaseProgress, ProgressNotes
+from opjoule.runs.measuring.supply_path import SIMULATED_RIG, SupplyPath, stated_in
+from opjoule.runs.record.directory import held
+from opjoule.runs.record.run_record import RunRecord
 
 
 def directory_name(plan: Plan) -> str:

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
+from opjoule.base.units import counted
 from opjoule.campaign.until import UntilNarrow
-from opjoule.comparison.compared_run import ComparedRun
-from opjoule.comparison.comparison import answers_of
-from opjoule.comparison.contrasts import Compared, Contrast
-from opjoule.comparison.power import BLOCKS_MIN, Spread
-from opjoule.comparison.sentences import place_words, side_words
-from opjoule.evaluation.until import REPEATS_MIN
-from opjoule.units import counted
+from opjoule.results.comparison.compared_run import ComparedRun
+from opjoule.results.comparison.comparison import answers_of
+from opjoule.results.comparison.contrasts import Compared, Contrast
+from opjoule.results.comparison.power import BLOCKS_MIN, Spread
+from opjoule.results.comparison.sentences import place_words, side_words
+from opjoule.runs.evaluation.until import REPEATS_MIN
 
 
 @dataclass(frozen=True)

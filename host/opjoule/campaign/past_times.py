@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Final
 
-from opjoule.files import read_regular
+from opjoule.base.files import read_regular
 
 GROWING: Final = ("prepare", "work")
 """Roles of the phases that take longer with more records and operations, if a job marks no phases."""

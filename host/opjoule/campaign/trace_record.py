@@ -5,11 +5,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from opjoule.evaluation.trace_result import conclude_trace
-from opjoule.measuring.open_meter import OpenMeter
 from opjoule.meters.capture import CaptureSummary
-from opjoule.record.directory import held
-from opjoule.record.run_record import RunRecord
+from opjoule.runs.evaluation.trace_result import conclude_trace
+from opjoule.runs.measuring.open_meter import OpenMeter
+from opjoule.runs.record.directory import held
+from opjoule.runs.record.run_record import RunRecord
 
 
 @contextmanager

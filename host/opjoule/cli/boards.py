@@ -8,16 +8,16 @@ import time
 from contextlib import closing, suppress
 from pathlib import Path
 
+from opjoule.base.errors import BadInput
+from opjoule.base.files import write_whole
+from opjoule.base.scripts import ROOT, RUNS
+from opjoule.boards.preparation.recovery import recover
+from opjoule.boards.rig.board import open_shell
+from opjoule.boards.rig.file import read_rig
+from opjoule.boards.rig.root_helper import install_script
+from opjoule.boards.virtual.image import get_image
+from opjoule.boards.virtual.machine import Machine
 from opjoule.cli.short_commands import RestoreOptions, SudoersOptions, VirtualBoardOptions
-from opjoule.devices.preparation.recovery import recover
-from opjoule.devices.rig.board import open_shell
-from opjoule.devices.rig.file import read_rig
-from opjoule.devices.rig.root_helper import install_script
-from opjoule.devices.virtual.image import get_image
-from opjoule.devices.virtual.machine import Machine
-from opjoule.errors import BadInput
-from opjoule.files import write_whole
-from opjoule.scripts import ROOT, RUNS
 
 
 def run_restore(options: RestoreOptions) -> int:

@@ -10,12 +10,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from opjoule.base.errors import OpJouleError
+from opjoule.base.toml_file import read_toml
+from opjoule.boards.databases.registry import is_server
+from opjoule.boards.profiles import find_profile
+from opjoule.boards.programs.binaries import ARCHITECTURES
 from opjoule.cli.options import Options, Parser
-from opjoule.databases.registry import is_server
-from opjoule.devices.profiles import find_profile
-from opjoule.devices.programs.binaries import ARCHITECTURES
-from opjoule.errors import OpJouleError
-from opjoule.toml_file import read_toml
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,8 @@ to do. The environment's Python receives the parsed options (command.py), never 
 import sys
 from typing import Final, NoReturn
 
+from opjoule.base.errors import suggestion
+from opjoule.base.scripts import script_name
 from opjoule.cli import short_commands as short
 from opjoule.cli.calibrate.options import CALIBRATE, CHECK, SHOW
 from opjoule.cli.campaign.options import CAMPAIGN, CELL, SCHEDULER, WORKER
@@ -19,8 +21,6 @@ from opjoule.cli.failures import one_line, reporting_failures
 from opjoule.cli.measure.options import AGAIN, MEASURE, PROGRAM
 from opjoule.cli.runs.options import ACTIONS, RUNS
 from opjoule.cli.twin.options import TWIN
-from opjoule.errors import suggestion
-from opjoule.scripts import script_name
 
 FIRST_COMMAND: Final = "host/measure.py --db leveldb --device rpi4 --simulate"
 COMMANDS: Final = {

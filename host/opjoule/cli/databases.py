@@ -8,16 +8,16 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
 
+from opjoule.base.errors import OpJouleError
+from opjoule.base.scripts import ROOT
+from opjoule.base.units import counted
+from opjoule.boards.connection.shell import LocalShell
+from opjoule.boards.databases.registry import Database, database_called, known_databases
+from opjoule.boards.programs.binaries import failed_engines
+from opjoule.boards.server.setup import find_programs, program_version
 from opjoule.cli.short_commands import ListingOptions
-from opjoule.databases.registry import Database, database_called, known_databases
-from opjoule.devices.connection.shell import LocalShell
-from opjoule.devices.programs.binaries import failed_engines
-from opjoule.devices.server.setup import find_programs, program_version
-from opjoule.errors import OpJouleError
-from opjoule.scripts import ROOT
-from opjoule.studies.definition import StudyFolder
-from opjoule.studies.folder import known_studies
-from opjoule.units import counted
+from opjoule.runs.studies.definition import StudyFolder
+from opjoule.runs.studies.folder import known_studies
 
 LOADER = ROOT / "build" / "loader" / "loader"
 DEBIAN_PYTHON = "/usr/bin/python3"

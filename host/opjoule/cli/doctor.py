@@ -12,29 +12,29 @@ import numpy as np
 from rich.text import Text
 
 from opjoule.attribution.windows import BLOCKS_WANTED, block_length_s
+from opjoule.base.errors import OpJouleError
+from opjoule.base.scripts import CALIBRATIONS, ROOT
+from opjoule.base.terminal import terminal
+from opjoule.base.units import counted
+from opjoule.boards.databases.registry import known_databases
+from opjoule.boards.profiles import find_profile, known_profiles
+from opjoule.boards.rig.examine import PULSES, Finding, examine_board
+from opjoule.boards.rig.file import Rig, RigDevice, read_rig
 from opjoule.cli.databases import LOADER, engines, missing
 from opjoule.cli.short_commands import DoctorOptions
 from opjoule.clocks.host_clock import MONOTONIC
-from opjoule.databases.registry import known_databases
-from opjoule.devices.profiles import find_profile, known_profiles
-from opjoule.devices.rig.examine import PULSES, Finding, examine_board
-from opjoule.devices.rig.file import Rig, RigDevice, read_rig
 from opjoule.energy.error_bounds import SWAPPED, ErrorBounds
-from opjoule.errors import OpJouleError
-from opjoule.measuring.open_meter import Calibrations, KnownSensors, OpenMeter, opened_meter
-from opjoule.measuring.recording import Recording
-from opjoule.measuring.supply_path import RIG_FILE, local_meter_warning, shunt_words, supply_path
+from opjoule.energy.trace.journal import read_trace
+from opjoule.energy.trace.power_trace import PowerTrace
 from opjoule.meters.kinds import Wishes
 from opjoule.meters.registry import address_of, open_meter
 from opjoule.meters.serial.host import serial_obstacles
 from opjoule.meters.serial.options import sensor_numbers
 from opjoule.meters.serial.ready_flag import OTHER_WAY, try_ready_flag
-from opjoule.scripts import CALIBRATIONS, ROOT
-from opjoule.studies.folder import known_studies
-from opjoule.terminal import terminal
-from opjoule.trace.journal import read_trace
-from opjoule.trace.power_trace import PowerTrace
-from opjoule.units import counted
+from opjoule.runs.measuring.open_meter import Calibrations, KnownSensors, OpenMeter, opened_meter
+from opjoule.runs.measuring.recording import Recording
+from opjoule.runs.measuring.supply_path import RIG_FILE, local_meter_warning, shunt_words, supply_path
+from opjoule.runs.studies.folder import known_studies
 
 LEAST_BOARD_W: Final = 0.25
 """Power below that of every board in the profiles; a Raspberry Pi Zero 2 W idles at about 0.4 W."""

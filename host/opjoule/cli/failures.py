@@ -16,9 +16,9 @@ from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Final
 
-from opjoule.errors import INTERRUPTED, Interrupted, OpJouleError, of_system
-from opjoule.passwords import masked
-from opjoule.scripts import script_name
+from opjoule.base.errors import INTERRUPTED, Interrupted, OpJouleError, of_system
+from opjoule.base.passwords import masked
+from opjoule.base.scripts import script_name
 
 ENDING: Final = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 """Signals that end the program; Windows has no SIGHUP."""

@@ -5,18 +5,18 @@ from pathlib import Path
 
 import numpy as np
 
+from opjoule.base.errors import BadInput, DataFault
+from opjoule.base.files import file_sha256
 from opjoule.cli.short_commands import ImportOptions
-from opjoule.errors import BadInput, DataFault
-from opjoule.evaluation.trace_result import conclude_trace
-from opjoule.files import file_sha256
+from opjoule.energy.trace.imported.trace_file import ImportedTrace, read_trace_file
+from opjoule.energy.trace.journal import TraceJournal
+from opjoule.energy.trace.power_trace import BoolArray, Gap
 from opjoule.meters.registry import import_sensors, usual_sensors
-from opjoule.opened.answer import open_answer
-from opjoule.record.directory import check_out
-from opjoule.record.run_record import RunRecord
-from opjoule.report.terminal import print_trace
-from opjoule.trace.imported.trace_file import ImportedTrace, read_trace_file
-from opjoule.trace.journal import TraceJournal
-from opjoule.trace.power_trace import BoolArray, Gap
+from opjoule.pages.report.terminal import print_trace
+from opjoule.results.answer import open_answer
+from opjoule.runs.evaluation.trace_result import conclude_trace
+from opjoule.runs.record.directory import check_out
+from opjoule.runs.record.run_record import RunRecord
 
 
 def run_import(options: ImportOptions) -> int:

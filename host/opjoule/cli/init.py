@@ -10,22 +10,22 @@ from typing import Final
 from rich.prompt import Confirm, Prompt
 from rich.text import Text
 
+from opjoule.base.errors import BadInput
+from opjoule.base.files import replacing
+from opjoule.base.scripts import CALIBRATIONS
+from opjoule.base.toml_file import toml_string
+from opjoule.bench.commissioning.dialogue import refusing
+from opjoule.boards.profiles import find_profile, known_profiles
+from opjoule.boards.rig.file import check_sync, read_rig
 from opjoule.cli.short_commands import InitOptions
-from opjoule.commissioning.dialogue import refusing
-from opjoule.devices.profiles import find_profile, known_profiles
-from opjoule.devices.rig.file import check_sync, read_rig
 from opjoule.energy.error_bounds import Shunt
-from opjoule.errors import BadInput
-from opjoule.files import replacing
-from opjoule.measuring.supply_path import ADVISED_SHUNT_OHM, RIG_FILE, SMALL_SHUNT, shunt_words
 from opjoule.meters.kinds import LABEL
 from opjoule.meters.registry import KINDS, address_of, open_meter
 from opjoule.meters.serial.host import lasting_name
 from opjoule.meters.serial.meter import KIND as SERIAL
 from opjoule.meters.serial.options import GENUINE, KELVIN, SHUNT, SHUNT_PPM, TOLERANCE, shunts
 from opjoule.meters.serial.port import ports_present
-from opjoule.scripts import CALIBRATIONS
-from opjoule.toml_file import toml_string
+from opjoule.runs.measuring.supply_path import ADVISED_SHUNT_OHM, RIG_FILE, SMALL_SHUNT, shunt_words
 
 _HEAD = "# One rig: its meter and its boards. Checked by: host/measure.py doctor\n\n"
 

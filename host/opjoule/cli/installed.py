@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Final, NoReturn
 
 from opjoule import __version__
+from opjoule.base.errors import BadInput, suggestion
+from opjoule.base.scripts import INSTALLED, IS_CLONE, MEASURE, ROOT
 from opjoule.cli import start
 from opjoule.cli.compare.commands import measures_commands
 from opjoule.cli.compare.options import COMPARE
 from opjoule.cli.failures import one_line
 from opjoule.cli.shell_files import completion, manual
-from opjoule.errors import BadInput, suggestion
-from opjoule.scripts import INSTALLED, IS_CLONE, MEASURE, ROOT
 
 ANALYSIS: Final = {
     "runs": "list, show, note, verify, export, draw, bundle and delete records",

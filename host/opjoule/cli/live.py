@@ -17,10 +17,10 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Final
 
+from opjoule.base.scripts import ROOT
 from opjoule.cli.failures import ENDING
-from opjoule.scripts import ROOT
-from opjoule.view.live import LiveReplies
-from opjoule.view.server import ViewServer
+from opjoule.pages.view.live import LiveReplies
+from opjoule.pages.view.server import ViewServer
 
 UNWATCHED_S: Final = 1.0
 """How long a measurement waits at its end for the page's process to exit (it does if nobody opened the page)."""

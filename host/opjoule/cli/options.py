@@ -18,9 +18,9 @@ from dataclasses import MISSING, Field, dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar, Final, NoReturn, Self, TypeVar, cast, dataclass_transform, overload
 
+from opjoule.base.errors import suggestion
+from opjoule.base.scripts import script_name
 from opjoule.cli.failures import one_line
-from opjoule.errors import suggestion
-from opjoule.scripts import script_name
 
 T = TypeVar("T")
 HELP_WIDTH: Final = 80

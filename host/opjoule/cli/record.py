@@ -4,21 +4,21 @@ import json
 import math
 import sys
 
+from opjoule.base.errors import FAULTY_EXIT, INTERRUPTED, Interrupted, MeterFault
+from opjoule.base.scripts import CALIBRATIONS, script_name
 from opjoule.campaign.trace_record import conclude_capture, trace_record
 from opjoule.cli.live import live_view
 from opjoule.cli.short_commands import RecordOptions
-from opjoule.errors import FAULTY_EXIT, INTERRUPTED, Interrupted, MeterFault
-from opjoule.measuring.open_meter import Calibrations, opened_meter
-from opjoule.measuring.progress import PhaseProgress
-from opjoule.measuring.recording import Recording
 from opjoule.meters.capture import CaptureSummary
 from opjoule.meters.registry import open_meters
-from opjoule.opened.answer import open_answer
-from opjoule.record.directory import check_out
-from opjoule.record.json_file import plain
-from opjoule.record.run_record import RunRecord
-from opjoule.report.terminal import print_trace
-from opjoule.scripts import CALIBRATIONS, script_name
+from opjoule.pages.report.terminal import print_trace
+from opjoule.results.answer import open_answer
+from opjoule.runs.measuring.open_meter import Calibrations, opened_meter
+from opjoule.runs.measuring.progress import PhaseProgress
+from opjoule.runs.measuring.recording import Recording
+from opjoule.runs.record.directory import check_out
+from opjoule.runs.record.json_file import plain
+from opjoule.runs.record.run_record import RunRecord
 
 _POLL_S = 0.1
 

@@ -11,17 +11,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from opjoule.base.errors import RecordFault, of_system
+from opjoule.base.resources import analysis_resources
+from opjoule.base.scripts import script_name
 from opjoule.cli.short_commands import ReportOptions
-from opjoule.errors import RecordFault, of_system
-from opjoule.record.directory import has_index, held
-from opjoule.record.run_record import RunRecord, reading
-from opjoule.resources import analysis_resources
-from opjoule.scripts import script_name
+from opjoule.runs.record.directory import has_index, held
+from opjoule.runs.record.run_record import RunRecord, reading
 
 if TYPE_CHECKING:
-    from opjoule.report.timeline import Timeline
+    from opjoule.pages.report.timeline import Timeline
 
-_ANALYSIS: Final = ("opjoule.evaluation.collection", "opjoule.report.html", "opjoule.report.terminal")
+_ANALYSIS: Final = ("opjoule.runs.evaluation.collection", "opjoule.pages.report.html", "opjoule.pages.report.terminal")
 """Modules that take longest to load."""
 
 
@@ -34,7 +34,7 @@ def run_report(options: ReportOptions) -> int:
         return _report_of_several(options.record)
     with reading(options.record), analysis_resources():
         record = _analyse(options.record)
-        from opjoule.report.terminal import print_summary  # noqa: PLC0415  # loaded in parallel with the analysis
+        from opjoule.pages.report.terminal import print_summary  # noqa: PLC0415  # loaded in parallel with the analysis
 
         print_summary(record)
     return altered_status([record])
@@ -46,9 +46,9 @@ def altered_status(records: Sequence[RunRecord]) -> int:
 
 
 def _report_of_several(directory: Path) -> int:
-    from opjoule.comparison.commands import print_campaign  # noqa: PLC0415  # a single record needs none of these
-    from opjoule.comparison.index import read_index  # noqa: PLC0415
-    from opjoule.comparison.pages.page import write_campaign_page  # noqa: PLC0415
+    from opjoule.pages.comparison.page import write_campaign_page  # noqa: PLC0415
+    from opjoule.results.comparison.commands import print_campaign  # noqa: PLC0415  # a single record needs none of these
+    from opjoule.results.comparison.index import read_index  # noqa: PLC0415
 
     records = []
     for run in read_index(directory)[0]:
@@ -71,7 +71,7 @@ def _analyse(directory: Path) -> RunRecord:
         timeline = _end_measurement(record)
     else:
         _end_trace(record)
-    from opjoule.report.html import write_report  # noqa: PLC0415  # loaded while the record's files were checked
+    from opjoule.pages.report.html import write_report  # noqa: PLC0415  # loaded while the record's files were checked
 
     with _shown_anyway():
         write_report(record, timeline)
@@ -103,17 +103,17 @@ def _end_measurement(record: RunRecord) -> Timeline | None:
         with _loading():
             record.add_fault("the measurement ended early; these figures come from what it had recorded")
             record.close_raw()
-        from opjoule.evaluation.collection import collect  # noqa: PLC0415
-        from opjoule.evaluation.evidence import Evidence  # noqa: PLC0415
-        from opjoule.report.timeline import packed_timeline  # noqa: PLC0415
+        from opjoule.pages.report.timeline import packed_timeline  # noqa: PLC0415
+        from opjoule.runs.evaluation.collection import collect  # noqa: PLC0415
+        from opjoule.runs.evaluation.evidence import Evidence  # noqa: PLC0415
 
         return collect(record, Evidence.of(record, ended_early=True), packed_timeline)
 
 
 def _end_trace(record: RunRecord) -> None:
     """Analyses what a killed recording without a board had recorded; other unfinished records are left as they are."""
-    from opjoule.evaluation.trace_result import conclude_trace  # noqa: PLC0415
-    from opjoule.evaluation.wording import TRACE, wording_of  # noqa: PLC0415
+    from opjoule.runs.evaluation.trace_result import conclude_trace  # noqa: PLC0415
+    from opjoule.runs.evaluation.wording import TRACE, wording_of  # noqa: PLC0415
 
     if wording_of(record.run) is not TRACE:
         return

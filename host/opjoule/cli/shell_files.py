@@ -4,11 +4,11 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from opjoule import __version__
+from opjoule.base.scripts import INSTALLED
 from opjoule.cli.command import Command
 from opjoule.cli.commands import COMMANDS
 from opjoule.cli.measure.options import MEASURE
 from opjoule.cli.runs.options import RUNS
-from opjoule.scripts import INSTALLED
 
 _MEASURE: Final = "measure"
 """Name here of the main command, which has none in a clone."""

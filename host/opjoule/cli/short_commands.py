@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Final
 
+from opjoule.base.scripts import program
 from opjoule.cli.argument_types import celsius, count, directory, hertz, port, seconds, voltage
 from opjoule.cli.command import Command, Needs
 from opjoule.cli.options import (
@@ -19,7 +20,6 @@ from opjoule.cli.options import (
     repeated,
     required,
 )
-from opjoule.scripts import program
 
 LIVE_HELP: Final = "serve a page on this computer that shows power, operations, temperature and phase as they happen"
 ROOM_TEMPERATURE_HELP: Final = (

@@ -3,9 +3,9 @@
 import io
 import sys
 
+from opjoule.base.scripts import script_name
 from opjoule.cli.command import ParsedCommand, handed_over
 from opjoule.cli.failures import answer_with, interrupt, leave, masked_tracebacks, reporting_failures
-from opjoule.scripts import script_name
 
 
 def main(argv: list[str]) -> int:

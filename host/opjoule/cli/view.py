@@ -3,11 +3,11 @@
 import sys
 from contextlib import suppress
 
+from opjoule.base.scripts import RUNS
 from opjoule.cli.short_commands import ViewOptions
-from opjoule.scripts import RUNS
-from opjoule.view.replies import Replies
-from opjoule.view.runs_folder import RunsFolder
-from opjoule.view.server import ViewServer
+from opjoule.pages.view.replies import Replies
+from opjoule.pages.view.runs_folder import RunsFolder
+from opjoule.pages.view.server import ViewServer
 
 
 def run_view(options: ViewOptions) -> int:

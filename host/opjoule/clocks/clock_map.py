@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeVar, overload
 import numpy as np
 import numpy.typing as npt
 
-from opjoule.errors import AlignmentError
+from opjoule.base.errors import AlignmentError
 
 Float64Array = npt.NDArray[np.float64]
 Int64Array = npt.NDArray[np.int64]

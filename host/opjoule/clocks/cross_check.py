@@ -6,9 +6,9 @@ from typing import Final
 
 import numpy as np
 
+from opjoule.base.errors import AlignmentError
+from opjoule.base.units import COVERAGE_FACTOR
 from opjoule.clocks.clock_map import ClockMap
-from opjoule.errors import AlignmentError
-from opjoule.units import COVERAGE_FACTOR
 
 POINTS: Final = 33
 """Number of compared moments."""

@@ -13,11 +13,11 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from opjoule.base.errors import AlignmentError
 from opjoule.clocks.clock_map import ClockMap, Float64Array, Int64Array
 from opjoule.clocks.edge_stretches import TOLERANCE_NS, Edges, IndexArray, StretchIndex
 from opjoule.clocks.edge_tracking import EdgeTrack, track
 from opjoule.clocks.wandering_clock import follow
-from opjoule.errors import AlignmentError
 
 PAIRS_MIN: Final = 4
 MATCHED_MIN: Final = 0.5

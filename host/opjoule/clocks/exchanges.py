@@ -14,9 +14,9 @@ from typing import Final
 
 import numpy as np
 
+from opjoule.base.errors import AlignmentError, RecordFault, naming
 from opjoule.clocks.clock_map import ClockMap, Int64Array
 from opjoule.clocks.wandering_clock import follow
-from opjoule.errors import AlignmentError, RecordFault, naming
 
 EXCHANGES_MIN: Final = 3
 PARTS_MAX: Final = 240

@@ -9,8 +9,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from opjoule.base.errors import AlignmentError
 from opjoule.clocks.clock_map import Float64Array, Int64Array
-from opjoule.errors import AlignmentError
 
 TAPS: Final = {5: 0x12, 6: 0x21, 7: 0x41, 8: 0x8E, 9: 0x108, 10: 0x204, 11: 0x402}
 """Feedback masks of maximal-length shift registers (Galois form) by their order."""

@@ -12,10 +12,10 @@ from typing import Final
 
 import numpy as np
 
+from opjoule.base.errors import AlignmentError
 from opjoule.clocks.clock_map import ClockMap, Float64Array, Int64Array
 from opjoule.clocks.load_pattern import Find, LoadPattern, find_pattern
 from opjoule.clocks.wandering_clock import follow
-from opjoule.errors import AlignmentError
 
 RATE_MAX: Final = 9e-3
 """Greatest deviation from 1 of the rate between patterns of one run."""

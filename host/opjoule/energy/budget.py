@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
-from opjoule.units import Measured, coverage_factor, excess_kurtosis
+from opjoule.base.units import Measured, coverage_factor, excess_kurtosis
 
 PARTS = (
     *("gain", "offset", "heating", "wire", "quantisation", "voltage", "timebase", "alignment", "loss"),

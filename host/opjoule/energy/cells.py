@@ -12,11 +12,11 @@ from typing import Any, Final, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from opjoule.base.errors import WindowError
 from opjoule.energy.moving_current import MovingCurrent, moving_current
 from opjoule.energy.step_integral import NS, StepIntegral
-from opjoule.errors import WindowError
-from opjoule.trace.power_trace import BoolArray, Float64Array, Gap, Int64Array, PowerTrace
-from opjoule.trace.supply_line import SupplyLine
+from opjoule.energy.trace.power_trace import BoolArray, Float64Array, Gap, Int64Array, PowerTrace
+from opjoule.energy.trace.supply_line import SupplyLine
 
 AROUND_SAMPLES: Final = 32
 """Least number of samples on either side of a gap that bound the current in it."""

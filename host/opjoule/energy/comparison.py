@@ -17,8 +17,7 @@ from dataclasses import dataclass, field, replace
 from statistics import fmean, stdev
 from typing import Any, Final
 
-from opjoule.energy.repeats import repeat_standard_u, student_probability, student_t, student_t_of
-from opjoule.units import (
+from opjoule.base.units import (
     COVERAGE_FACTOR,
     RECTANGULAR,
     Measured,
@@ -27,6 +26,7 @@ from opjoule.units import (
     excess_of,
     k_of,
 )
+from opjoule.energy.repeats import repeat_standard_u, student_probability, student_t, student_t_of
 
 
 @dataclass(frozen=True)

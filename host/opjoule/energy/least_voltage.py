@@ -7,8 +7,8 @@ from typing import Final
 import numpy as np
 
 from opjoule.energy.error_bounds import ErrorBounds
-from opjoule.trace.power_trace import Float64Array, Int64Array, PowerTrace
-from opjoule.trace.supply_line import SupplyLine
+from opjoule.energy.trace.power_trace import Float64Array, Int64Array, PowerTrace
+from opjoule.energy.trace.supply_line import SupplyLine
 
 AROUND: Final = 8
 """Number of readings before and after whose median is the source's voltage: about a second."""

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from opjoule.energy.step_integral import pieces
-from opjoule.trace.power_trace import Float64Array
+from opjoule.energy.trace.power_trace import Float64Array
 
 CORRELATION_MIN_S: Final = 0.5e-6
 """Least correlation time that is assumed. A random on-off current with a mean of 20 us has 10 us; if the lengths are

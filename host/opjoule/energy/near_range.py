@@ -15,7 +15,7 @@ from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.energy.moving_current import AROUND, TOGETHER, most_fast_a2, moving_current
 from opjoule.energy.step_integral import pieces
-from opjoule.trace.power_trace import Float64Array
+from opjoule.energy.trace.power_trace import Float64Array
 
 PEAK: Final = 2.0
 """Standard deviations between a conversion's mean and its estimated peak."""

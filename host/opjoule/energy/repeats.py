@@ -7,8 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from opjoule.trace.power_trace import Float64Array
-from opjoule.units import COVERAGE_FACTOR
+from opjoule.base.units import COVERAGE_FACTOR
+from opjoule.energy.trace.power_trace import Float64Array
 
 T_95: Final = {
     1: 13.97, 1.25: 8.67, 1.5: 6.42, 1.75: 5.24,

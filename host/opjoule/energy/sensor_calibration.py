@@ -17,7 +17,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 
 from opjoule.energy.shunt_heat import Heating, warmth
-from opjoule.trace.power_trace import Float64Array, PowerTrace
+from opjoule.energy.trace.power_trace import Float64Array, PowerTrace
 
 PARAMETERS: Final = ("current_gain", "voltage_gain", "current_offset_a", "voltage_offset_v", "heating_per_a2")
 """Order of every vector and matrix of parameters. Without the last, heating is 0: an older calibration."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from opjoule.energy.step_integral import NS, StepIntegral
-from opjoule.trace.power_trace import Float64Array, Int64Array
+from opjoule.energy.trace.power_trace import Float64Array, Int64Array
 
 if TYPE_CHECKING:
     from opjoule.energy.cells import Cells

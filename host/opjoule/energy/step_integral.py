@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from opjoule.trace.power_trace import Float64Array, Int64Array
+from opjoule.energy.trace.power_trace import Float64Array, Int64Array
 
 BLOCK: Final = 256
 PART: Final = 64 * BLOCK

@@ -16,7 +16,7 @@ from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import SQRT3
 from opjoule.energy.repeats import BLOCKS_MIN, standard_error
 from opjoule.energy.step_integral import NS
-from opjoule.trace.supply_line import SupplyLine
+from opjoule.energy.trace.supply_line import SupplyLine
 
 READINGS_MIN: Final = 64
 """A window with fewer readings takes their scatter from this many readings around it."""

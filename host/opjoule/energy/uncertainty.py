@@ -12,7 +12,7 @@ from opjoule.energy.cells import Cells, stretch_variances, without
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.energy.step_integral import NS, pieces
 from opjoule.energy.supply_voltage import SURE_WEIGHT, mean_spread_u_v
-from opjoule.trace.power_trace import Float64Array
+from opjoule.energy.trace.power_trace import Float64Array
 
 BLOCK_SAMPLES: Final = 64
 """Length of the blocks over which errors of neighbouring samples are summed before they count as independent."""

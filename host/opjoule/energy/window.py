@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from opjoule.base.errors import GapError, WindowError
+from opjoule.base.units import AT_LEAST, Measured, Unstated
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.budget import Budget
 from opjoule.energy.cells import Cells
@@ -19,11 +21,9 @@ from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, SQRT3, ErrorBounds
 from opjoule.energy.loss import Loss, loss_in
 from opjoule.energy.supply_voltage import VoltageDoubt, voltage_doubt
 from opjoule.energy.systematic import Integrals, systematic
+from opjoule.energy.trace.power_trace import PowerTrace
 from opjoule.energy.uncertainty import sampling_u_j, seen_share, steps_u_w
 from opjoule.energy.window_edges import alignment_u_j
-from opjoule.errors import GapError, WindowError
-from opjoule.trace.power_trace import PowerTrace
-from opjoule.units import AT_LEAST, Measured, Unstated
 
 LOST_FRACTION_MAX = 0.1
 """Limit for the part of a window that may be lost without its charge; above it there is no energy."""

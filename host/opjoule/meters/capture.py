@@ -6,9 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from opjoule.base.errors import MeterFault, OpJouleError
 from opjoule.clocks.exchanges import Exchange, ExchangeFile
 from opjoule.clocks.host_clock import MONOTONIC, HostClock
-from opjoule.errors import MeterFault, OpJouleError
+from opjoule.energy.trace.journal import TraceJournal
+from opjoule.energy.trace.power_history import PowerHistory
+from opjoule.energy.trace.power_trace import Gap
 from opjoule.meters.interface import (
     BusReading,
     EdgeEvent,
@@ -20,9 +23,6 @@ from opjoule.meters.interface import (
     MeterEvent,
     Samples,
 )
-from opjoule.trace.journal import TraceJournal
-from opjoule.trace.power_history import PowerHistory
-from opjoule.trace.power_trace import Gap
 
 EXCHANGE_PERIOD_S = 0.2
 READ_TIMEOUT_S = 0.1

@@ -11,8 +11,8 @@ from typing import Final
 
 import numpy as np
 
+from opjoule.base.errors import MeterFault
 from opjoule.energy.error_bounds import CURRENT, VOLTAGE, ErrorBounds
-from opjoule.errors import MeterFault
 from opjoule.meters.interface import Losses, MeterEvent, MeterGone, MeterIdentity, Samples, SensorIdentity
 from opjoule.meters.kinds import MeterKind
 from opjoule.meters.streaming import StreamAssembler, StreamingMeter

@@ -5,10 +5,10 @@ from typing import Protocol
 
 import numpy as np
 
+from opjoule.base.errors import MeterFault
 from opjoule.clocks.exchanges import Exchange
 from opjoule.energy.error_bounds import ErrorBounds
-from opjoule.errors import MeterFault
-from opjoule.trace.power_trace import BoolArray, Float64Array, Gap, Int64Array
+from opjoule.energy.trace.power_trace import BoolArray, Float64Array, Gap, Int64Array
 
 LOAD_SIDE = "at the board's side of the shunt"
 """Point at which an INA2xx reads the bus voltage: IN- of an INA219; VBUS of an INA226 or INA228, wired there."""

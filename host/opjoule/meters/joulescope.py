@@ -12,12 +12,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from opjoule.base.errors import MeterFault
 from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, CURRENT, VOLTAGE, ErrorBounds
-from opjoule.errors import MeterFault
+from opjoule.energy.trace.power_trace import Float64Array
 from opjoule.meters.interface import MeterEvent, MeterGone, MeterIdentity, Samples, SensorIdentity
 from opjoule.meters.kinds import MeterKind
 from opjoule.meters.streaming import StreamAssembler, StreamingMeter
-from opjoule.trace.power_trace import Float64Array
 
 OUTPUT_HZ: Final = 5_000
 DELIVERY_NS: Final = 30_000_000

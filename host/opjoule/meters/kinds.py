@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
+from opjoule.base.errors import BadInput, suggestion
 from opjoule.clocks.host_clock import MONOTONIC, HostClock
 from opjoule.energy.error_bounds import ErrorBounds
-from opjoule.errors import BadInput, suggestion
 from opjoule.meters.chips.chip import SensorSettings
 from opjoule.meters.interface import Meter
 
@@ -69,7 +69,7 @@ class MeterKind:
     imports: Mapping[str, Callable[[], ErrorBounds]] = field(default_factory=dict)
     """--sensor NAME of `measure.py import` -> error bounds of the device that recorded the file"""
     import_formats: Mapping[str, str] = field(default_factory=dict)
-    """format of a file (trace/imported/formats.py) -> default NAME for it"""
+    """format of a file (energy/trace/imported/formats.py) -> default NAME for it"""
 
     def split(self, rest: str) -> tuple[str, dict[str, str]]:
         """(place, options) from the text after `KIND:`. The first part is a place unless it is KEY=VALUE.

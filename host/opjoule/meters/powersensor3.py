@@ -17,15 +17,15 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from opjoule.base.errors import BadInput, MeterFault
 from opjoule.clocks.exchanges import Exchange
 from opjoule.clocks.host_clock import MONOTONIC
 from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, CURRENT, VOLTAGE, ErrorBounds
-from opjoule.errors import BadInput, MeterFault
+from opjoule.energy.trace.power_trace import Float64Array
 from opjoule.meters.interface import Losses, MeterEvent, MeterIdentity, Samples, SensorIdentity
 from opjoule.meters.kinds import Address, MeterKind, Wishes
 from opjoule.meters.serial.port import SerialPort, is_pseudo_terminal
 from opjoule.meters.streaming import StreamAssembler, StreamingMeter
-from opjoule.trace.power_trace import Float64Array
 
 SENSORS, PAIRS = 8, 4
 PACKET_BYTES: Final = 2 + 2 * SENSORS

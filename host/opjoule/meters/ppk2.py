@@ -13,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 import serial
 
+from opjoule.base.errors import BadInput, MeterFault
 from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, CURRENT, VOLTAGE, ErrorBounds
-from opjoule.errors import BadInput, MeterFault
+from opjoule.energy.trace.power_trace import Float64Array
 from opjoule.meters.interface import (
     EdgeEvent,
     Losses,
@@ -26,7 +27,6 @@ from opjoule.meters.interface import (
 )
 from opjoule.meters.kinds import MeterKind
 from opjoule.meters.streaming import StreamAssembler, StreamingMeter
-from opjoule.trace.power_trace import Float64Array
 
 try:
     from termios import error as TerminalGone

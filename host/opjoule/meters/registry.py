@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from opjoule.base.errors import BadInput
 from opjoule.energy.error_bounds import ErrorBounds
-from opjoule.errors import BadInput
 from opjoule.meters import fnirsi, joulescope, powersensor3, ppk2, smartpower3
 from opjoule.meters.interface import Meter, MeterIdentity
 from opjoule.meters.kinds import Address, MeterKind, Wishes

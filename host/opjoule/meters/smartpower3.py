@@ -16,9 +16,9 @@ from typing import Final, Protocol
 
 import numpy as np
 
+from opjoule.base.errors import BadInput, MeterFault
 from opjoule.clocks.host_clock import MONOTONIC
 from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, POWER, SQRT3, ErrorBounds
-from opjoule.errors import BadInput, MeterFault
 from opjoule.meters.interface import Losses, MeterEvent, MeterIdentity, Samples, SensorIdentity
 from opjoule.meters.kinds import Address, MeterKind, Wishes
 from opjoule.meters.serial.port import SerialPort, is_pseudo_terminal

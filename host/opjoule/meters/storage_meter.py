@@ -14,6 +14,7 @@ import numpy as np
 
 from opjoule.clocks.exchanges import Exchange
 from opjoule.energy.error_bounds import SQRT3, ErrorBounds
+from opjoule.energy.trace.power_trace import Float64Array, Int64Array
 from opjoule.meters.interface import (
     FaultEvent,
     GapEvent,
@@ -23,7 +24,6 @@ from opjoule.meters.interface import (
     MeterIdentity,
     Samples,
 )
-from opjoule.trace.power_trace import Float64Array, Int64Array
 
 EXCHANGES_KEPT: Final = 300
 """One minute of exchanges. Within it, a warming resonator drifts by less than the uncertainty of its stamps."""

@@ -4,11 +4,11 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, Final, Generic, TypeVar
 
+from opjoule.base.errors import MeterFault
 from opjoule.clocks.exchanges import Exchange
 from opjoule.energy.error_bounds import ErrorBounds
-from opjoule.errors import MeterFault
+from opjoule.energy.trace.power_trace import Gap, Int64Array
 from opjoule.meters.interface import GapEvent, Losses, Meter, MeterEvent, MeterIdentity, Samples
-from opjoule.trace.power_trace import Gap, Int64Array
 
 EXCHANGE_PERIOD_NS: Final = 200_000_000
 WATCH_NS: Final = 1_000_000_000

@@ -5,7 +5,7 @@ import errno
 from collections.abc import Mapping
 from typing import Any, Final
 
-from opjoule.errors import BadInput, MeterFault
+from opjoule.base.errors import BadInput, MeterFault
 from opjoule.meters.interface import MeterGone
 
 LIBRARY: Final = "pyusb is not installed: .venv/bin/pip install -r host/requirements/usb.in"

@@ -9,7 +9,7 @@ from known_work import Choice, work
 from opjoule.attribution.attribute import attribute_runs
 from opjoule.attribution.overlap import SeenClock, Waits, operations_seen_in
 from opjoule.attribution.verdict import IN_STEP
-from opjoule.operations.operation_table import OperationTable
+from opjoule.energy.operations.operation_table import OperationTable
 
 IN_STEP_SEED = 25
 """Seeds as in host/validate.py's experiments."""

@@ -14,9 +14,9 @@ from opjoule.attribution.attribute import attribute_runs
 from opjoule.attribution.counters import Counters
 from opjoule.attribution.medium import MediumRun, Transfers, medium_models
 from opjoule.attribution.verdict import TAIL_OF_READS
-from opjoule.evaluation.quantities.attribution import activity
-from opjoule.simulation.part_powers import Steady
-from opjoule.units import Missing
+from opjoule.base.units import Missing
+from opjoule.bench.simulation.part_powers import Steady
+from opjoule.runs.evaluation.quantities.attribution import activity
 
 SECOND = 1_000_000_000
 

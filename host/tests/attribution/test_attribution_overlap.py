@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from opjoule.attribution import overlap
 from opjoule.attribution.activities import Intervals
 from opjoule.attribution.overlap import Waits, operations_in, overlap_s
-from opjoule.operations.operation_table import OperationTable
+from opjoule.energy.operations.operation_table import OperationTable
 
 EVER = Waits(np.full(3, 1 << 60, np.int64))
 spans = st.lists(st.tuples(st.integers(0, 1000), st.integers(0, 400), st.integers(0, 2)), min_size=1, max_size=40)

@@ -9,7 +9,7 @@ from opjoule.attribution.window_groups import Groups, groups, stretch_edges_ns
 from opjoule.attribution.windows import Windows, window_ns
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.cells import Cells
-from opjoule.trace.power_trace import Gap, PowerTrace
+from opjoule.energy.trace.power_trace import Gap, PowerTrace
 
 SECOND = 1_000_000_000
 TO_METER = ClockMap("board", "meter", 0, 500, 1.0, 0, 0, "truth", 0, 10)

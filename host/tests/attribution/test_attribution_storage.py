@@ -16,14 +16,14 @@ from opjoule.attribution.budgets import SensorBudget, sum_of_sensors
 from opjoule.attribution.counters import Counters
 from opjoule.attribution.sensed_parts import SensedParts
 from opjoule.attribution.storage import SensedMedium, StorageTrace
+from opjoule.base.units import Measured
+from opjoule.bench.simulation.part_powers import Steady
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.baseline import MarginalEnergy
 from opjoule.energy.budget import PARTS, Budget
 from opjoule.energy.cells import Cells
-from opjoule.evaluation.repeat_energy import repeat_energy
-from opjoule.simulation.part_powers import Steady
-from opjoule.trace.power_trace import PowerTrace
-from opjoule.units import Measured
+from opjoule.energy.trace.power_trace import PowerTrace
+from opjoule.runs.evaluation.repeat_energy import repeat_energy
 
 MILLI = 1_000_000
 IDLE_W, BUSY_W, TAIL_W = 0.2, 1.0, 0.4

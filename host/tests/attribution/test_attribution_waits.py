@@ -8,7 +8,7 @@ from opjoule.attribution.activities import Intervals
 from opjoule.attribution.counters import Counters
 from opjoule.attribution.overlap import Waits
 from opjoule.attribution.waits import PAGE_BYTES, RARE, longest_work
-from opjoule.operations.operation_table import OperationTable
+from opjoule.energy.operations.operation_table import OperationTable
 
 SHORT_NS, LONG_NS, TICK_NS = 10_000, 1_100_000, 100_000_000
 SECONDS = 10

@@ -16,15 +16,15 @@ import pytest
 from campaign_files import file_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from opjoule.base.errors import BadInput, DeviceFault
 from opjoule.campaign.campaign import Campaign, block_order, in_words, run_conditions
 from opjoule.cli.campaign.command import _plans
 from opjoule.cli.campaign.file import CampaignFile
 from opjoule.cli.commands import main
 from opjoule.cli.measure.command import check_plans
-from opjoule.comparison.comparison import cells
-from opjoule.comparison.index import read_index
-from opjoule.errors import BadInput, DeviceFault
-from opjoule.record.run_record import RunRecord
+from opjoule.results.comparison.comparison import cells
+from opjoule.results.comparison.index import read_index
+from opjoule.runs.record.run_record import RunRecord
 
 ROOT = Path(__file__).resolve().parents[3]
 READY = sorted((ROOT / "campaigns").glob("*.toml"))

@@ -9,18 +9,18 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from opjoule.base.errors import BadInput, DeviceFault, Interrupted, NewerSchema, RecordFault
 from opjoule.campaign import campaign as conditions
 from opjoule.campaign.axes import several
 from opjoule.campaign.campaign import block_order, run_conditions
 from opjoule.cli import commands
 from opjoule.cli.measure.planning import make_plans
 from opjoule.cli.report import run_report
-from opjoule.comparison.comparison import cells, notes
-from opjoule.comparison.contrasts import SINGLE_RUNS, Contrast, Question, compare
-from opjoule.comparison.index import ConditionRun, gather, means_of, read_index
-from opjoule.errors import BadInput, DeviceFault, Interrupted, NewerSchema, RecordFault
-from opjoule.evaluation.wording import YCSB_QUANTITIES as QUANTITIES
-from opjoule.record.run_record import RunRecord
+from opjoule.results.comparison.comparison import cells, notes
+from opjoule.results.comparison.contrasts import SINGLE_RUNS, Contrast, Question, compare
+from opjoule.results.comparison.index import ConditionRun, gather, means_of, read_index
+from opjoule.runs.evaluation.wording import YCSB_QUANTITIES as QUANTITIES
+from opjoule.runs.record.run_record import RunRecord
 
 COMPARED = QUANTITIES.shown("compared")
 UNITS = {"energy_per_operation_j": "J/operation", "power_w": "W", "throughput_per_s": "1/s"}
@@ -173,7 +173,7 @@ def test_report_prints_the_table_again_from_the_records(tmp_path, capsys, monkey
     run_conditions(plans(), out, measured, seed=1, json=False)
     first = capsys.readouterr().out
     (out / "report.html").unlink()
-    monkeypatch.setattr("opjoule.report.html.write_report", lambda *_: None)
+    monkeypatch.setattr("opjoule.pages.report.html.write_report", lambda *_: None)
     assert run_report(commands.parse(["report", str(out)]).options) == 0
     assert capsys.readouterr().out == first
     assert (out / "report.html").exists()

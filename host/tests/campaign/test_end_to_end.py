@@ -10,9 +10,9 @@ import subprocess
 
 import pytest
 from measure_process import LIMIT_S, ROOT, SMALL, await_phase, command, environment, own_lines, report, start
-from opjoule.evaluation.wording import YCSB_QUANTITIES as YCSB
-from opjoule.record.run_record import RunRecord
-from opjoule.trace.journal import read_trace
+from opjoule.energy.trace.journal import read_trace
+from opjoule.runs.evaluation.wording import YCSB_QUANTITIES as YCSB
+from opjoule.runs.record.run_record import RunRecord
 
 pytestmark = [pytest.mark.rig, pytest.mark.end_to_end]
 

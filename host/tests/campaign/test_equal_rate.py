@@ -4,13 +4,13 @@ import json
 from dataclasses import replace
 
 import pytest
+from opjoule.base.errors import BadInput, DeviceFault, RigFault
 from opjoule.campaign.campaign import in_condition
 from opjoule.campaign.equal_rate import EQUAL_RATE, at_equal_rate
 from opjoule.cli.campaign.file import cell_options
 from opjoule.cli.measure.planning import make_plan
-from opjoule.errors import BadInput, DeviceFault, RigFault
-from opjoule.measuring.plan import Plan
-from opjoule.record.run_record import RunRecord
+from opjoule.runs.measuring.plan import Plan
+from opjoule.runs.record.run_record import RunRecord
 
 OWN_PER_S = {"leveldb": 14_000, "sqlite": 900}
 

@@ -18,8 +18,8 @@ import msgspec
 import pytest
 from campaign_files import file_of
 from opjoule.cli.failures import reporting_failures
-from opjoule.comparison.index import read_index
-from opjoule.record.run_record import RunRecord
+from opjoule.results.comparison.index import read_index
+from opjoule.runs.record.run_record import RunRecord
 
 ROOT = Path(__file__).resolve().parents[3]
 HOST = ROOT / "host"

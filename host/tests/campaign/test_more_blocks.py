@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 from campaign_files import file_of
+from opjoule.base.errors import BadInput
 from opjoule.campaign.campaign import run_conditions
 from opjoule.campaign.until import UntilNarrow
 from opjoule.cli.campaign.command import _plans
 from opjoule.cli.campaign.file import CampaignFile
 from opjoule.cli.commands import main
-from opjoule.comparison.index import read_index
-from opjoule.errors import BadInput
-from opjoule.evaluation.until import REPEATS_MIN
-from opjoule.record.run_record import RunRecord
+from opjoule.results.comparison.index import read_index
+from opjoule.runs.evaluation.until import REPEATS_MIN
+from opjoule.runs.record.run_record import RunRecord
 
 KEY = "marginal_energy_per_operation_j"
 

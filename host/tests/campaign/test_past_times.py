@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from opjoule.base.scripts import ROOT, RUNS
 from opjoule.campaign.past_times import TimeNeeded, past_times, time_needed
 from opjoule.cli.commands import main
-from opjoule.scripts import ROOT, RUNS
 
 START = datetime.fromisoformat("2026-01-01T00:00:00+00:00")
 

@@ -10,15 +10,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from opjoule.bench.simulation.part_course import COURSE, PartCourse
+from opjoule.bench.simulation.rig import RigSetup, twin_rig
+from opjoule.bench.simulation.supply import IMPERFECTIONS
+from opjoule.bench.simulation.truth_line import true_figures
 from opjoule.campaign.measurement import measure
 from opjoule.cli import commands
 from opjoule.cli.measure.planning import make_plan, supply_of_rig
-from opjoule.measuring.progress import PhaseProgress
-from opjoule.record.run_record import RunRecord
-from opjoule.simulation.part_course import COURSE, PartCourse
-from opjoule.simulation.rig import RigSetup, twin_rig
-from opjoule.simulation.supply import IMPERFECTIONS
-from opjoule.simulation.truth_line import true_figures
+from opjoule.runs.measuring.progress import PhaseProgress
+from opjoule.runs.record.run_record import RunRecord
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -3,8 +3,8 @@
 import platform
 
 import pytest
+from opjoule.boards.programs.binaries import ARCHITECTURES
 from opjoule.cli.commands import parse
-from opjoule.devices.programs.binaries import ARCHITECTURES
 
 
 @pytest.fixture

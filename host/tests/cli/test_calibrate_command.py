@@ -9,16 +9,16 @@ import sys
 from pathlib import Path
 
 import pytest
-from opjoule.calibration.calibration_file import read_calibration
-from opjoule.calibration.library import find_calibration
+from opjoule.bench.simulation.imperfections import Imperfections
 from opjoule.cli import commands, record
 from opjoule.cli.calibrate import command as calibrate_command
 from opjoule.cli.calibrate.command import check_command
 from opjoule.cli.commands import main
-from opjoule.evaluation.corrected_trace import CorrectedTrace
-from opjoule.record.run_record import RunRecord
-from opjoule.simulation.imperfections import Imperfections
-from opjoule.trace.journal import read_trace
+from opjoule.energy.calibration.calibration_file import read_calibration
+from opjoule.energy.calibration.library import find_calibration
+from opjoule.energy.trace.journal import read_trace
+from opjoule.runs.evaluation.corrected_trace import CorrectedTrace
+from opjoule.runs.record.run_record import RunRecord
 from series_rigs import series_rigs
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -8,29 +8,29 @@ from pathlib import Path
 import numpy as np
 import pytest
 from calibrated_sensor import SENSOR_ID, TrueReference, TrueSensor, bench_reference, points
-from opjoule.calibration.calibration_file import (
+from opjoule.base.errors import BadInput
+from opjoule.boards.rig.file import read_rig
+from opjoule.cli.doctor import calibration_findings
+from opjoule.energy.calibration.calibration_file import (
     CalibratedSensor,
     new_file,
     read_calibration,
     write_calibration,
 )
-from opjoule.calibration.fitting import CalibrationFault, calibrate
-from opjoule.cli.doctor import calibration_findings
-from opjoule.devices.rig.file import read_rig
+from opjoule.energy.calibration.fitting import CalibrationFault, calibrate
 from opjoule.energy.comparison import Side, ratio
 from opjoule.energy.error_bounds import Shunt
-from opjoule.errors import BadInput
-from opjoule.evaluation.trace_result import conclude_trace
-from opjoule.evaluation.wording import TRACE
-from opjoule.measuring.open_meter import Calibrations, KnownSensors
+from opjoule.energy.trace.journal import TraceJournal, read_trace
 from opjoule.meters.chips.ina219 import INA219
 from opjoule.meters.interface import Meter, MeterIdentity, SensorIdentity
 from opjoule.meters.registry import open_meter, sensor_ids
-from opjoule.record.result import read_result
-from opjoule.record.run_record import RunRecord
-from opjoule.report.advice import remedies
-from opjoule.report.timeline import read_timeline
-from opjoule.trace.journal import TraceJournal, read_trace
+from opjoule.pages.report.advice import remedies
+from opjoule.pages.report.timeline import read_timeline
+from opjoule.runs.evaluation.trace_result import conclude_trace
+from opjoule.runs.evaluation.wording import TRACE
+from opjoule.runs.measuring.open_meter import Calibrations, KnownSensors
+from opjoule.runs.record.result import read_result
+from opjoule.runs.record.run_record import RunRecord
 
 NAME = "serial:/dev/ttyACM0,label=bench-1"
 SENSOR = TrueSensor(1.011, -1.2e-3, 0.998)

@@ -1,8 +1,8 @@
 """`measure.py databases`: which engines are built, which can be, and why one cannot."""
 
 import pytest
+from opjoule.boards.databases.registry import find_database
 from opjoule.cli import databases
-from opjoule.databases.registry import find_database
 
 
 @pytest.mark.parametrize(

@@ -6,17 +6,17 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
+from opjoule.boards.profiles import find_profile, known_profiles
+from opjoule.boards.rig import examine as examine_module
+from opjoule.boards.rig.examine import Finding, edges_finding
+from opjoule.boards.rig.file import RigSupply
 from opjoule.cli import doctor
 from opjoule.cli.commands import main
 from opjoule.cli.databases import Availability
 from opjoule.cli.doctor import examine, flow_finding, listening
-from opjoule.devices.profiles import find_profile, known_profiles
-from opjoule.devices.rig import examine as examine_module
-from opjoule.devices.rig.examine import Finding, edges_finding
-from opjoule.devices.rig.file import RigSupply
 from opjoule.energy.error_bounds import Shunt
-from opjoule.measuring.supply_path import supply_path
 from opjoule.meters.chips.ina219 import INA219
+from opjoule.runs.measuring.supply_path import supply_path
 from software_meter import SoftwareMeter
 
 BOUNDS = INA219.error_bounds(3, 1.0, Shunt(0.1))

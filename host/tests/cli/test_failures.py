@@ -16,18 +16,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from opjoule.base.errors import BadInput, of_system
+from opjoule.base.scripts import script_name
+from opjoule.boards.connection.line_process import LINE_MAX, LineProcess
 from opjoule.cli import commands, init
 from opjoule.cli.failures import one_line, reporting_failures
 from opjoule.cli.init import run_init
 from opjoule.cli.measure.command import LOCK, alone, sweep
 from opjoule.cli.short_commands import InitOptions
-from opjoule.devices.connection.line_process import LINE_MAX, LineProcess
-from opjoule.errors import BadInput, of_system
-from opjoule.record.directory import check_out
-from opjoule.record.run_record import RunRecord
-from opjoule.scripts import script_name
-from opjoule.trace.imported.trace_file import PAUSE, read_trace_file
-from opjoule.trace.power_trace import Gap
+from opjoule.energy.trace.imported.trace_file import PAUSE, read_trace_file
+from opjoule.energy.trace.power_trace import Gap
+from opjoule.runs.record.directory import check_out
+from opjoule.runs.record.run_record import RunRecord
 
 HOST = Path(__file__).resolve().parents[2]
 
@@ -48,7 +48,7 @@ def test_too_few_open_files_are_one_line_before_anything_is_made(tmp_path):
 
 def test_a_folder_of_a_killed_process_goes_with_it(tmp_path):
     making = (
-        "import sys, time; from pathlib import Path; from opjoule.files import ProcessFolder\n"
+        "import sys, time; from pathlib import Path; from opjoule.base.files import ProcessFolder\n"
         "kept = ProcessFolder('kept-', Path(sys.argv[1])); Path(kept.name, 'file').touch()\n"
         "print(kept.name, flush=True); time.sleep(600)"
     )

@@ -12,10 +12,10 @@ import zipfile
 import pytest
 from hostile_records import HARMS, SAMPLE, SECRET, in_json, sound
 from opjoule import open_runs
+from opjoule.base.errors import OpJouleError
 from opjoule.campaign.past_times import past_times
 from opjoule.cli import commands
-from opjoule.errors import OpJouleError
-from opjoule.plots import figures
+from opjoule.pages.plots import figures
 from view_client import get, served
 
 LIMIT_S = 120.0

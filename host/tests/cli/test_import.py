@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from opjoule.errors import BadInput
-from opjoule.trace.imported.trace_file import read_trace_file
-from opjoule.trace.journal import read_trace
-from opjoule.trace.power_trace import Gap
+from opjoule.base.errors import BadInput
+from opjoule.energy.trace.imported.trace_file import read_trace_file
+from opjoule.energy.trace.journal import read_trace
+from opjoule.energy.trace.power_trace import Gap
 
 ROOT = Path(__file__).resolve().parents[3]
 

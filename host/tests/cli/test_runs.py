@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from opjoule.cli import commands
 from opjoule.cli.commands import main
-from opjoule.comparison.index import ConditionRun, read_index, write_index
-from opjoule.record.directory import held
-from opjoule.record.run_record import RunRecord
+from opjoule.results.comparison.index import ConditionRun, read_index, write_index
+from opjoule.runs.record.directory import held
+from opjoule.runs.record.run_record import RunRecord
 from raw_record import finished_record
 from report_record import make_record
 

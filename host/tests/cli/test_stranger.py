@@ -7,13 +7,13 @@ import shutil
 from html.parser import HTMLParser
 
 import pytest
+from opjoule.base.errors import OpJouleError
+from opjoule.base.files import csv_text
 from opjoule.cli import start
 from opjoule.cli.failures import one_line
-from opjoule.errors import OpJouleError
-from opjoule.files import csv_text
-from opjoule.record.json_file import write_json
-from opjoule.record.notes import Notes, write_notes
-from opjoule.record.run_record import DIGEST, RunRecord, _digest
+from opjoule.runs.record.json_file import write_json
+from opjoule.runs.record.notes import Notes, write_notes
+from opjoule.runs.record.run_record import DIGEST, RunRecord, _digest
 from raw_record import finished_record
 
 SCRIPT = "<script>alert(1)</script>"

@@ -1,8 +1,8 @@
 """A name that is not known is told with the nearest one and all of them."""
 
 import pytest
+from opjoule.base.errors import suggestion, unknown
 from opjoule.cli import commands
-from opjoule.errors import suggestion, unknown
 
 
 def test_the_nearest_name_is_suggested():

@@ -6,9 +6,9 @@ import json
 import math
 
 import pytest
-from opjoule.errors import RecordFault
-from opjoule.record.json_file import plain
-from opjoule.units import Measured, Missing, Unstated, from_json
+from opjoule.base.errors import RecordFault
+from opjoule.base.units import Measured, Missing, Unstated, from_json
+from opjoule.runs.record.json_file import plain
 
 
 @pytest.mark.parametrize("arguments", [(math.nan, 0.0), (1.0, math.nan), (1.0, -1.0), (math.inf, 1.0)])

@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 import pytest
 from opjoule.cli.commands import main
 from opjoule.cli.start import main as start
-from opjoule.record.json_file import write_json
-from opjoule.record.run_record import RunRecord, _digest
+from opjoule.runs.record.json_file import write_json
+from opjoule.runs.record.run_record import RunRecord, _digest
 from raw_record import finished_record
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from opjoule.base.errors import AlignmentError, RecordFault
 from opjoule.clocks.clock_map import ClockMap, identity
 from opjoule.clocks.cross_check import agree
 from opjoule.clocks.edges import fit_edges, match_edges
 from opjoule.clocks.exchanges import Exchange, fit_exchanges
 from opjoule.clocks.unwrap import WRAP, TickUnwrapper
-from opjoule.errors import AlignmentError, RecordFault
 from raw_record import run_json
 
 DAY_NS = 86_400 * 10**9

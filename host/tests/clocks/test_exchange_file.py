@@ -1,8 +1,8 @@
 """Exchanges of time stamps in a file that a killed run leaves."""
 
 import pytest
+from opjoule.base.errors import RecordFault
 from opjoule.clocks.exchanges import Exchange, ExchangeFile, read_exchanges
-from opjoule.errors import RecordFault
 
 MADE = [Exchange(1, 2, 3, 4), Exchange(10, 20, 30, 40)]
 

@@ -9,16 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from opjoule.energy.baseline import idle_power, marginal_energy
-from opjoule.energy.budget import PARTS, Budget
-from opjoule.energy.comparison import Side
-from opjoule.energy.error_bounds import Shunt
-from opjoule.energy.window import Window, window_energy_j
-from opjoule.evaluation.quantities.figures import Figure, over_repeats
-from opjoule.meters.chips.ina219 import INA219
-from opjoule.record.json_file import plain
-from opjoule.trace.power_trace import PowerTrace
-from opjoule.units import (
+from opjoule.base.units import (
     RECTANGULAR,
     Measured,
     Unstated,
@@ -28,6 +19,15 @@ from opjoule.units import (
     from_json,
     k_words,
 )
+from opjoule.energy.baseline import idle_power, marginal_energy
+from opjoule.energy.budget import PARTS, Budget
+from opjoule.energy.comparison import Side
+from opjoule.energy.error_bounds import Shunt
+from opjoule.energy.trace.power_trace import PowerTrace
+from opjoule.energy.window import Window, window_energy_j
+from opjoule.meters.chips.ina219 import INA219
+from opjoule.runs.evaluation.quantities.figures import Figure, over_repeats
+from opjoule.runs.record.json_file import plain
 
 DRAWS = 40_000
 HELD = 0.94, 0.965

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from opjoule.base.errors import GapError, WindowError
+from opjoule.base.units import Measured, Unstated
 from opjoule.energy.baseline import idle_power, marginal_energy
 from opjoule.energy.cells import Cells
 from opjoule.energy.step_integral import StepIntegral
+from opjoule.energy.trace.power_trace import Gap, PowerTrace
 from opjoule.energy.window import Window, window_energy_j
-from opjoule.errors import GapError, WindowError
 from opjoule.meters.chips.ina219 import ina219_breakout
-from opjoule.trace.power_trace import Gap, PowerTrace
-from opjoule.units import Measured, Unstated
 
 SENSOR = ina219_breakout()
 PERIOD_NS = 1_064_000

@@ -10,17 +10,17 @@ from itertools import accumulate
 import msgspec
 import numpy as np
 import pytest
+from opjoule.base.errors import WindowError
 from opjoule.energy.baseline import idle_power, marginal_energy
 from opjoule.energy.budget import PARTS, Budget
 from opjoule.energy.error_bounds import CURRENT, SHUNT, ErrorBounds
 from opjoule.energy.repeats import long_block_errors, repeat_standard_u, standard_error, student_t
 from opjoule.energy.sensor_calibration import SensorCalibration
+from opjoule.energy.trace.power_trace import PowerTrace
 from opjoule.energy.uncertainty import step_u
 from opjoule.energy.window import Window, window_energy_j
-from opjoule.errors import WindowError
 from opjoule.meters.chips.ina219 import ina219_breakout
-from opjoule.record.json_file import plain
-from opjoule.trace.power_trace import PowerTrace
+from opjoule.runs.record.json_file import plain
 
 SENSOR = ina219_breakout()
 STEP_NS = 133_000

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from opjoule.drawing.markup import text_of
+from opjoule.base.errors import RecordFault
 from opjoule.energy.error_bounds import Shunt
-from opjoule.errors import RecordFault
 from opjoule.meters.chips import chip_of
 from opjoule.meters.chips.ina219 import INA219, ina219_breakout
 from opjoule.meters.chips.ina226 import INA226
@@ -20,8 +19,9 @@ from opjoule.meters.polled.rapl import RaplSource
 from opjoule.meters.powersensor3 import powersensor3_sensor
 from opjoule.meters.ppk2 import ppk2_sensor
 from opjoule.meters.smartpower3 import smartpower3_sensor
-from opjoule.record.json_file import plain
-from opjoule.report.provenance import essentials
+from opjoule.pages.drawing.markup import text_of
+from opjoule.pages.report.provenance import essentials
+from opjoule.runs.record.json_file import plain
 from raw_record import run_json
 
 OWN = {

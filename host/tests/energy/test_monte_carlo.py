@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 from calibrated_sensor import CURRENTS_A, TrueReference, TrueSensor, bench_reference, points
-from opjoule.calibration.fitting import CalibrationFault, calibrate
 from opjoule.energy.baseline import idle_power, marginal_energy
+from opjoule.energy.calibration.fitting import CalibrationFault, calibrate
 from opjoule.energy.cells import Cells
 from opjoule.energy.comparison import Side, difference, ratio
+from opjoule.energy.trace.power_trace import PowerTrace
 from opjoule.energy.window import Timebase, Window, window_energy_j
 from opjoule.meters.chips.ina219 import ina219_breakout
-from opjoule.trace.power_trace import PowerTrace
 
 TRIALS = 1000
 TOLERANCE = 0.07

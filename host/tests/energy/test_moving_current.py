@@ -9,8 +9,8 @@ import pytest
 from opjoule.energy.cells import Cells
 from opjoule.energy.moving_current import BLOCK, TOGETHER, most_fast_a2, moving_current
 from opjoule.energy.near_range import near_range_warnings
+from opjoule.energy.trace.power_trace import PowerTrace
 from opjoule.meters.chips.ina219 import ina219_breakout
-from opjoule.trace.power_trace import PowerTrace
 
 PERIOD_NS = 532_000
 CONVERSIONS = 20_000

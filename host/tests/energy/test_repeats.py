@@ -4,19 +4,19 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from opjoule.base.units import Measured
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.cells import Cells
-from opjoule.evaluation.faults import trace_faults
-from opjoule.evaluation.quantities.common import COMMON
-from opjoule.evaluation.quantities.definition import Quantities
-from opjoule.evaluation.quantities.figures import Figure
-from opjoule.evaluation.quantities.repeat import Repeat
-from opjoule.evaluation.repeat_energy import AlignedTrace, repeat_energy
-from opjoule.evaluation.summary import sensor_energies
+from opjoule.energy.trace.power_trace import Gap, PowerTrace
 from opjoule.meters.chips.ina219 import ina219_breakout
-from opjoule.record.groups import ABOVE_IDLE, ENERGY
-from opjoule.trace.power_trace import Gap, PowerTrace
-from opjoule.units import Measured
+from opjoule.runs.evaluation.faults import trace_faults
+from opjoule.runs.evaluation.quantities.common import COMMON
+from opjoule.runs.evaluation.quantities.definition import Quantities
+from opjoule.runs.evaluation.quantities.figures import Figure
+from opjoule.runs.evaluation.quantities.repeat import Repeat
+from opjoule.runs.evaluation.repeat_energy import AlignedTrace, repeat_energy
+from opjoule.runs.evaluation.summary import sensor_energies
+from opjoule.runs.record.groups import ABOVE_IDLE, ENERGY
 from usual_phases import usual_phase
 
 STEP_NS = 1_000_000

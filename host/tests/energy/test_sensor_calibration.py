@@ -7,16 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 from calibrated_sensor import TrueReference, TrueSensor, bench_reference, points
-from opjoule.calibration.fitting import calibrate
+from opjoule.base.errors import RecordFault
+from opjoule.energy.calibration.fitting import calibrate
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.energy.sensor_calibration import Correction, SensorCalibration
+from opjoule.energy.trace.power_trace import Gap, PowerTrace
+from opjoule.energy.trace.supply_line import BusReadings
 from opjoule.energy.window import Window, window_energy_j
-from opjoule.errors import RecordFault
 from opjoule.meters.chips.ina219 import ina219_breakout
-from opjoule.record.json_file import as_value, plain
-from opjoule.trace.power_trace import Gap, PowerTrace
-from opjoule.trace.supply_line import BusReadings
+from opjoule.runs.record.json_file import as_value, plain
 
 BOUNDS = replace(ina219_breakout(), sensor_id="bench-1@0x40", heating_max_per_a2=0.0)
 SENSOR = TrueSensor(1.0123, -1.4e-3, 0.9972, 2e-3)

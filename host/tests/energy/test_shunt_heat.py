@@ -8,17 +8,17 @@ import pytest
 from calibrated_sensor import OPEN_V, SUPPLY_OHM, bench_reference
 from hypothesis import given
 from hypothesis import strategies as st
-from opjoule.calibration.fitting import CalibrationFault, ReferencePoint, calibrate
-from opjoule.calibration.reference import other_meter
-from opjoule.calibration.warming import STEADY_S, PointCourse, time_constant
 from opjoule.energy.baseline import idle_power, marginal_energy
+from opjoule.energy.calibration.fitting import CalibrationFault, ReferencePoint, calibrate
+from opjoule.energy.calibration.reference import other_meter
+from opjoule.energy.calibration.warming import STEADY_S, PointCourse, time_constant
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import Shunt
 from opjoule.energy.sensor_calibration import SensorCalibration
 from opjoule.energy.shunt_heat import LN_TAU_U, TAU_S, Heating, warmth
+from opjoule.energy.trace.power_trace import Gap, PowerTrace
 from opjoule.energy.window import Window, window_energy_j
 from opjoule.meters.chips.ina219 import ina219_breakout
-from opjoule.trace.power_trace import Gap, PowerTrace
 
 BOUNDS = replace(ina219_breakout(), sensor_id="bench-1@0x40")
 PER_A2, TAU = 1.7e-3, 6.0

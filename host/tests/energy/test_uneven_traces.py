@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import ErrorBounds
+from opjoule.energy.trace.power_trace import PowerTrace
 from opjoule.energy.window import Window, window_energy_j
-from opjoule.trace.power_trace import PowerTrace
 
 BOUNDS = ErrorBounds({}, 0.0, 0.0, 0.0, 10.0, 1.0, 0.0)
 """A meter without errors of its own."""

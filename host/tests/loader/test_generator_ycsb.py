@@ -14,9 +14,9 @@ from pathlib import Path
 import bootstrap
 import pytest
 from loopback_rig import RUN_THROUGH, rig  # noqa: F401 (a fixture)
-from opjoule.errors import BadInput
-from opjoule.record.run_record import RunRecord
-from opjoule.studies.ycsb.properties import NOT_YCSBS, VERSION, YcsbCore, check_settings, expected_operations
+from opjoule.base.errors import BadInput
+from opjoule.runs.record.run_record import RunRecord
+from opjoule.runs.studies.ycsb.properties import NOT_YCSBS, VERSION, YcsbCore, check_settings, expected_operations
 
 ROOT = Path(__file__).resolve().parents[3]
 LOADER = ROOT / "build/loader/loader"

@@ -3,7 +3,7 @@
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from opjoule.errors import MeterFault
+from opjoule.base.errors import MeterFault
 from opjoule.meters.interface import EdgeEvent, GapEvent, Samples
 from opjoule.meters.monsoon.assembler import MonsoonAssembler
 from opjoule.meters.monsoon.calibration import Calibration

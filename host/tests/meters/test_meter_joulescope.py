@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from opjoule.errors import MeterFault
+from opjoule.base.errors import MeterFault
 from opjoule.meters import joulescope
 from opjoule.meters.interface import GapEvent, MeterGone, Samples
 from opjoule.meters.joulescope import JoulescopeMeter

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import meters_page
 import pytest
+from opjoule.base.errors import BadInput
 from opjoule.cli.commands import parse
-from opjoule.errors import BadInput
-from opjoule.measuring.supply_path import local_meter_warning
 from opjoule.meters.registry import KINDS, address_of, import_sensors, known_kinds, open_meter
+from opjoule.runs.measuring.supply_path import local_meter_warning
 
 ROOT = Path(__file__).resolve().parents[3]
 HELP = (["record", "--help"], ["--help"])

@@ -5,9 +5,11 @@ from functools import partial
 
 import numpy as np
 import pytest
+from opjoule.base.errors import BadInput, MeterFault
 from opjoule.clocks.exchanges import Exchange, fit_exchanges
+from opjoule.energy.trace.journal import TraceJournal, read_trace
+from opjoule.energy.trace.power_trace import PowerTrace
 from opjoule.energy.window import Window, window_energy_j
-from opjoule.errors import BadInput, MeterFault
 from opjoule.meters.capture import Capture, CaptureSummary
 from opjoule.meters.interface import FaultEvent, GapEvent, MeterGone, Samples
 from opjoule.meters.kinds import Wishes
@@ -18,8 +20,6 @@ from opjoule.meters.monsoon.calibration import Calibration
 from opjoule.meters.monsoon.models import HVPM, LVPM, ChannelScale
 from opjoule.meters.monsoon.packets import PacketColumn, decode, whole_packets
 from opjoule.meters.registry import open_meter
-from opjoule.trace.journal import TraceJournal, read_trace
-from opjoule.trace.power_trace import PowerTrace
 from software_monsoon import HVPM as UNIT
 from software_monsoon import LVPM as LV_UNIT
 from software_monsoon import Absent, Forbidden, Hardware, Resetting, SoftwareMonsoon, Supply, stream

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from opjoule.base.errors import BadInput, MeterFault
 from opjoule.energy.error_bounds import SQRT3, Shunt
-from opjoule.errors import BadInput, MeterFault
+from opjoule.energy.trace.journal import read_trace
 from opjoule.meters.interface import GapEvent, Samples
 from opjoule.meters.polled.hwmon import HwmonSource
 from opjoule.meters.polled.pmic import PmicSource
 from opjoule.meters.polled.polling import PolledMeter, Reading, Source
 from opjoule.meters.polled.rapl import RaplSource
 from opjoule.meters.registry import open_meter
-from opjoule.trace.journal import read_trace
 
 ROOT = Path(__file__).resolve().parents[3]
 RANGE_UJ = 262_143_328_850

@@ -4,8 +4,8 @@ import time
 
 import numpy as np
 import pytest
+from opjoule.base.errors import BadInput, MeterFault
 from opjoule.clocks.exchanges import Exchange
-from opjoule.errors import BadInput, MeterFault
 from opjoule.meters.interface import GapEvent, MeterGone, Samples
 from opjoule.meters.powersensor3 import Pair, PowerSensor3Assembler, SensorSetting, powersensor3_sensor
 from opjoule.meters.registry import open_meter

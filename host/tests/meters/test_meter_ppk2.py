@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from opjoule.errors import BadInput, MeterFault
+from opjoule.base.errors import BadInput, MeterFault
 from opjoule.meters.interface import EdgeEvent, GapEvent, MeterGone, Samples
 from opjoule.meters.ppk2 import DELIVERY_NS, SAMPLE_NS, Modifiers, Ppk2Assembler
 from opjoule.meters.registry import open_meter

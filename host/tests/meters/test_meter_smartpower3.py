@@ -5,8 +5,8 @@ import termios
 
 import numpy as np
 import pytest
+from opjoule.base.errors import BadInput, MeterFault
 from opjoule.clocks.exchanges import Exchange
-from opjoule.errors import BadInput, MeterFault
 from opjoule.meters.interface import GapEvent, MeterGone, Samples
 from opjoule.meters.registry import open_meter
 from opjoule.meters.smartpower3 import SmartPower3Assembler, read_line

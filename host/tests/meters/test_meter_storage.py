@@ -10,15 +10,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from opjoule.calibration.calibration_file import read_calibration
+from opjoule.base.errors import BadInput, MeterFault
 from opjoule.clocks.exchanges import Exchange
+from opjoule.energy.calibration.calibration_file import read_calibration
 from opjoule.energy.error_bounds import SQRT3
-from opjoule.errors import BadInput, MeterFault
+from opjoule.energy.trace.journal import read_trace
+from opjoule.energy.trace.power_trace import Gap
 from opjoule.meters.interface import FaultEvent, GapEvent, Losses, Meter, MeterIdentity, Samples
 from opjoule.meters.registry import open_meters
 from opjoule.meters.storage_meter import EXCHANGES_LEAST, LiveClock, WithStorageMeter
-from opjoule.trace.journal import read_trace
-from opjoule.trace.power_trace import Gap
 from software_usb import SoftwareFnirsi, SoftwareKm003c, Supply, plug_in
 from with_usb_testers import GAIN, OFFSET_A
 

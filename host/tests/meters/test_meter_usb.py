@@ -8,15 +8,15 @@ import pytest
 import usb.backend.libusb1
 from hypothesis import given
 from hypothesis import strategies as st
+from opjoule.base.errors import BadInput, MeterFault
 from opjoule.clocks.exchanges import Exchange, fit_exchanges
-from opjoule.errors import BadInput, MeterFault
+from opjoule.energy.trace.journal import TraceJournal, read_trace
 from opjoule.meters.capture import Capture
 from opjoule.meters.fnirsi import DELIVERY_NS, PACKET_NS, FnirsiAssembler, check_sum, command
 from opjoule.meters.interface import GapEvent, MeterGone, Samples
 from opjoule.meters.polled.km003c import Km003cSource
 from opjoule.meters.polled.polling import PolledMeter
 from opjoule.meters.registry import open_meter, sensor_ids
-from opjoule.trace.journal import TraceJournal, read_trace
 from software_usb import (
     SoftwareFnirsi,
     SoftwareKm003c,

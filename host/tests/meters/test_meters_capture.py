@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
-from opjoule.errors import MeterFault
+from opjoule.base.errors import MeterFault
+from opjoule.energy.trace.journal import TraceJournal, read_edges, read_trace
+from opjoule.energy.trace.power_trace import Gap
 from opjoule.meters import capture, messages
 from opjoule.meters.capture import Capture
 from opjoule.meters.chips.chip import SensorSettings
 from opjoule.meters.kinds import Wishes
 from opjoule.meters.registry import open_meter
-from opjoule.trace.journal import TraceJournal, read_edges, read_trace
-from opjoule.trace.power_trace import Gap
 from software_meter import SoftwareMeter
 
 PAIRS = SensorSettings(mode=messages.Mode.PAIRS)  # what the software meter speaks

@@ -4,7 +4,7 @@ import random
 
 import numpy as np
 import pytest
-from opjoule.trace.journal import read_edges
+from opjoule.energy.trace.journal import read_edges
 from rig_session import record
 
 SECONDS = 5.0

@@ -10,9 +10,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import serial
+from opjoule.base.errors import BadInput, MeterFault
 from opjoule.clocks.exchanges import Exchange
 from opjoule.clocks.host_clock import MONOTONIC, HostClock
-from opjoule.errors import BadInput, MeterFault
 from opjoule.meters import messages as m
 from opjoule.meters.chips.chip import SensorSettings
 from opjoule.meters.interface import FaultEvent, GapEvent, MeterGone, Samples

@@ -1,8 +1,8 @@
 """What follows the port in serial:PORT,KEY=VALUE."""
 
 import pytest
+from opjoule.base.errors import BadInput
 from opjoule.energy.error_bounds import Shunt
-from opjoule.errors import BadInput
 from opjoule.meters.chips.chip import SensorSettings
 from opjoule.meters.chips.ina219 import INA219
 from opjoule.meters.chips.ina226 import INA226

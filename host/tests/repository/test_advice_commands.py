@@ -9,18 +9,18 @@ from contextlib import suppress
 import pytest
 from advised import Cases, check
 from compared_records import several
+from opjoule.base.errors import BadInput
+from opjoule.boards.rig.file import check_sync
 from opjoule.cli import commands
 from opjoule.cli.commands import main
 from opjoule.cli.import_trace import run_import
 from opjoule.cli.measure.options import MEASURE
 from opjoule.cli.short_commands import ImportOptions
 from opjoule.cli.twin.command import runs_to_make
-from opjoule.devices.rig.file import check_sync
-from opjoule.errors import BadInput
-from opjoule.evaluation.trace_result import STATED_VOLTAGE
-from opjoule.record.result import read_result
-from opjoule.studies.ycsb.properties import check_space
-from opjoule.trace.imported.trace_file import read_trace_file
+from opjoule.energy.trace.imported.trace_file import read_trace_file
+from opjoule.runs.evaluation.trace_result import STATED_VOLTAGE
+from opjoule.runs.record.result import read_result
+from opjoule.runs.studies.ycsb.properties import check_space
 
 SIMULATED = ["--db", "leveldb", "--device", "rpi4", "--simulate", "--dry-run"]
 CASES = Cases()

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from opjoule.base.scripts import script_name
 from opjoule.cli.campaign.study_cells import STUDY
 from opjoule.cli.commands import COMMANDS
 from opjoule.cli.compare.commands import COMPARE_COMMANDS
 from opjoule.cli.measure.options import MEASURE
 from opjoule.cli.options import Parser
-from opjoule.scripts import script_name
 
 ROOT = Path(__file__).resolve().parents[3]
 PACKAGE = ROOT / "host" / "opjoule"

@@ -137,7 +137,7 @@ PARSING = """
 import contextlib, io, json, sys
 sys.path.insert(0, sys.argv[1])
 from opjoule.cli import commands
-from opjoule.errors import OpJouleError
+from opjoule.base.errors import OpJouleError
 for line in json.load(sys.stdin):
     with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
         try:

@@ -9,14 +9,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from opjoule.devices.programs.probe import LINE_MAX, ProbeAnswer, probe_line
-from opjoule.errors import RecordFault
-from opjoule.operations import schemas
-from opjoule.operations.board_files import read_events, read_system
-from opjoule.operations.tables import read_operations
-from opjoule.trace import parquet_file
-from opjoule.trace.journal import read_trace
-from opjoule.trace.schemas import POWER
+from opjoule.base.errors import RecordFault
+from opjoule.boards.programs.probe import LINE_MAX, ProbeAnswer, probe_line
+from opjoule.energy.operations import schemas
+from opjoule.energy.operations.board_files import read_events, read_system
+from opjoule.energy.operations.tables import read_operations
+from opjoule.energy.trace import parquet_file
+from opjoule.energy.trace.journal import read_trace
+from opjoule.energy.trace.schemas import POWER
 
 FUZZ = Path(__file__).parents[3] / "fuzz"
 sys.path.insert(0, str(FUZZ))
@@ -97,7 +97,7 @@ def test_a_damaged_column_of_a_row_group_is_a_fault_and_does_not_end_the_process
     path = tmp_path / "power.parquet"
     path.write_bytes(fuzz_run.inputs_of("power-parquet")[-1])
     statements = "group = {}.row_group(0); [group.column(number) for number in range(group.num_columns)]"
-    checked = "from opjoule.trace.parquet_file import checked_metadata as ask"
+    checked = "from opjoule.energy.trace.parquet_file import checked_metadata as ask"
     plain = "from pyarrow.parquet import read_metadata as ask"
     for read, status, words in ((plain, -signal.SIGABRT, "terminate"), (checked, 1, "RecordFault")):
         code = f"import sys; from pathlib import Path; {read}; {statements.format('ask(Path(sys.argv[1]))')}"

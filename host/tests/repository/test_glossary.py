@@ -19,17 +19,17 @@ TERMS = (
     "loader, plan, step, baseline, drain, repeat, figure, quantity, record, session, state, board, harness"
 )
 HOMES = {
-    "session": ["devices/connection/sessions.py"],
-    "harness": ["evaluation/repeat_energy.py", "studies/ycsb/"],
+    "session": ["boards/connection/sessions.py"],
+    "harness": ["runs/evaluation/repeat_energy.py", "studies/ycsb/"],
     "record": [
         "record/",
         "campaign/trace_record.py",
         "cli/record.py",
         "cli/short_commands.py",
-        "errors.py",
-        "report/provenance.py",
+        "base/errors.py",
+        "pages/report/provenance.py",
     ],
-    "journal": ["trace/journal.py", "devices/state/board_state.py"],
+    "journal": ["energy/trace/journal.py", "boards/state/board_state.py"],
     "state": ["devices/"],
     "board": [
         *(
@@ -38,12 +38,12 @@ HOMES = {
             "cli/command.py",
             "cli/short_commands.py",
             "cli/boards.py",
-            "operations/board_files.py",
+            "energy/operations/board_files.py",
         ),
         *(
-            "evaluation/evidence.py",
-            "measuring/supply_path.py",
-            "opened/recorded.py",
+            "runs/evaluation/evidence.py",
+            "runs/measuring/supply_path.py",
+            "results/recorded.py",
         ),
     ],
 }
@@ -169,7 +169,7 @@ def test_no_public_name_gives_a_word_another_meaning():
         ("meters/serial_session.py", "", "serial_session"),
         ("meters/serial/meter.py", "class Link:\n    def board(self): pass", "board"),
         ("meters/serial/wire.py", "class State: pass", "State"),
-        ("simulation/supply.py", "class Harness: pass", "Harness"),
+        ("bench/simulation/supply.py", "class Harness: pass", "Harness"),
     ],
 )
 def test_a_name_that_does_is_found(file, source, name):

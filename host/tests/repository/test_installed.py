@@ -16,13 +16,13 @@ from pathlib import Path
 
 import pytest
 from compared_records import made
+from opjoule.base.errors import BadInput
 from opjoule.cli import installed
 from opjoule.cli.commands import COMMANDS
 from opjoule.cli.installed import ANALYSIS, PROGRAMS
 from opjoule.cli.installed import OF_A_CLONE as CLONE_COMMANDS
 from opjoule.cli.runs.options import ACTIONS
-from opjoule.errors import BadInput
-from opjoule.opened.runs import open_runs
+from opjoule.results.runs import open_runs
 
 ROOT = Path(__file__).resolve().parents[3]
 OTHER_SYSTEM = ROOT / "host/tests/support/other_system.py"
@@ -34,7 +34,7 @@ MADE_BY_MACHINES = (
     ),
     *(
         "host/opjoule/cli/__pycache__/start.cpython-311.pyc",
-        "host/opjoule/view/.ruff_cache/x",
+        "host/opjoule/pages/view/.ruff_cache/x",
         "host/opjoule/a.pyc",
     ),
 )

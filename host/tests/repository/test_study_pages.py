@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 import study_pages
-from opjoule.studies.definition import EXACT, MISSING, STAND_IN
-from opjoule.studies.folder import find_study, known_studies
+from opjoule.runs.studies.definition import EXACT, MISSING, STAND_IN
+from opjoule.runs.studies.folder import find_study, known_studies
 
 
 def test_the_pages_say_what_the_studies_data_say():

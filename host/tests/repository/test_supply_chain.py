@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
-VENDOR = ROOT / "host/opjoule/drawing/vendor"
+VENDOR = ROOT / "host/opjoule/pages/drawing/vendor"
 LOCKS = [
     *ROOT.glob("host/requirements/*.txt"),
     *ROOT.glob("studies/*/*.txt"),
@@ -59,7 +59,9 @@ def test_this_release_of_debian_has_every_package():
 
 def test_every_jar_has_a_hash():
     described = [
-        jar for path in ROOT.glob("host/opjoule/databases/*.toml") for jar in jars(tomllib.loads(path.read_text()))
+        jar
+        for path in ROOT.glob("host/opjoule/boards/databases/*.toml")
+        for jar in jars(tomllib.loads(path.read_text()))
     ]
     assert described
     assert all(re.fullmatch(r"[0-9a-f]{64}", jar["sha256"]) for jar in described)

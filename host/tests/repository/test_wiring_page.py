@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from opjoule.measuring.supply_path import ADVISED_SHUNT_OHM
+from opjoule.runs.measuring.supply_path import ADVISED_SHUNT_OHM
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs/how-to/wire-the-rig.md").read_text(encoding="utf-8")

@@ -8,7 +8,7 @@ import random
 
 import numpy as np
 import pytest
-from opjoule.errors import MeterFault
+from opjoule.base.errors import MeterFault
 from opjoule.meters.chips.chip import SensorSettings
 from opjoule.meters.messages import Mode
 from rig_profiles import EDGES_S, PROFILES

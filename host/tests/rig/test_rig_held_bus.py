@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from opjoule.errors import MeterFault
-from opjoule.trace.journal import read_trace
+from opjoule.base.errors import MeterFault
+from opjoule.energy.trace.journal import read_trace
 from rig_session import ARDUINO_FIRMWARE, FIRMWARE, rig_sim, write_profile
 
 pytestmark = pytest.mark.rig

@@ -1,9 +1,9 @@
 """Currents beyond the range, from the real firmware in the rig simulator: known as such up to the energy."""
 
 import pytest
+from opjoule.base.units import Measured, Unstated
+from opjoule.energy.trace.journal import read_trace
 from opjoule.energy.window import Window, window_energy_j
-from opjoule.trace.journal import read_trace
-from opjoule.units import Measured, Unstated
 from rig_session import PERFECT_SENSOR, record, rig_sim, write_profile
 
 pytestmark = pytest.mark.rig

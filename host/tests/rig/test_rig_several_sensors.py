@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from opjoule.base.errors import BadInput
 from opjoule.energy.cells import Cells
-from opjoule.errors import BadInput
+from opjoule.energy.trace.journal import further_numbers, read_trace, to_parquet
 from opjoule.meters.registry import open_meter
-from opjoule.trace.journal import further_numbers, read_trace, to_parquet
 from rig_session import rig_sim, write_profile
 
 pytestmark = pytest.mark.rig

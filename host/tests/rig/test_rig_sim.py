@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from opjoule.clocks.exchanges import Exchange
 from opjoule.energy.cells import Cells
+from opjoule.energy.trace.journal import read_edges, read_trace
 from opjoule.meters.interface import InputEnded
 from opjoule.meters.serial.assembler import PENDING_REQUESTS
-from opjoule.trace.journal import read_edges, read_trace
 from rig_session import FIRMWARE, LIMIT_S, RIG_SIM, record, rig_sim, write_edges, write_profile
 
 pytestmark = pytest.mark.rig

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from opjoule.trace.journal import read_edges
+from opjoule.energy.trace.journal import read_edges
 from rig_session import record, rig_sim, write_profile
 
 pytestmark = pytest.mark.rig

@@ -1,7 +1,7 @@
 """A firmware that hangs starts anew, behind every boot loader it is flashed with; SIMULATED."""
 
 import pytest
-from opjoule.errors import MeterFault
+from opjoule.base.errors import MeterFault
 from rig_session import FIRMWARE, NANO_FIRMWARE, rig_sim, write_profile
 
 pytestmark = pytest.mark.rig

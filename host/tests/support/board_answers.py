@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import subprocess
 
-from opjoule.devices.media.medium import Medium
-from opjoule.devices.preparation.changes import plan_preparation
-from opjoule.devices.state.block_devices import BlockDevices
-from opjoule.devices.state.board_state import BoardFacts, BoardState
-from opjoule.devices.state.state_settings import StateSettings
+from opjoule.boards.media.medium import Medium
+from opjoule.boards.preparation.changes import plan_preparation
+from opjoule.boards.state.block_devices import BlockDevices
+from opjoule.boards.state.board_state import BoardFacts, BoardState
+from opjoule.boards.state.state_settings import StateSettings
 
 
 def active(*units: str) -> list[list[str]]:

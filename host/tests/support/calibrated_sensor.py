@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from opjoule.calibration.fitting import ReferencePoint
-from opjoule.calibration.reference import Accuracy, over_resistor
+from opjoule.energy.calibration.fitting import ReferencePoint
+from opjoule.energy.calibration.reference import Accuracy, over_resistor
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.energy.sensor_calibration import SensorCalibration
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from opjoule.record.run_record import RunRecord
+from opjoule.runs.record.run_record import RunRecord
 
 KEY = "marginal_energy_per_operation_j"
 

@@ -65,7 +65,7 @@ def measure(spool: Path, name: str, place: Path) -> int:
     """Stands for the measurement of one cell: takes its time and writes a record of the job."""
     import msgspec
     from opjoule.campaign.fleet.job import Outcome
-    from opjoule.record.run_record import RunRecord
+    from opjoule.runs.record.run_record import RunRecord
 
     job = json.loads((place / "job.json").read_text())
     with (spool / "begun.txt").open("a") as begun:

@@ -6,7 +6,7 @@ import sys
 import time
 from pathlib import Path
 
-from opjoule.record.run_record import RunRecord
+from opjoule.runs.record.run_record import RunRecord
 
 ROOT = Path(__file__).resolve().parents[3]
 LIMIT_S = 600

@@ -3,8 +3,8 @@
 import copy
 from pathlib import Path
 
-from opjoule.comparison.index import ConditionRun, as_recorded, write_index
-from opjoule.record.run_record import RunRecord
+from opjoule.results.comparison.index import ConditionRun, as_recorded, write_index
+from opjoule.runs.record.run_record import RunRecord
 from report_record import RESULT, make_record, put_result
 
 DATABASES = ("leveldb", "rocksdb", "sqlite")

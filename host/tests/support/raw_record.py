@@ -12,16 +12,16 @@ from pathlib import Path
 import numpy as np
 from operation_log_writer import byte_size, log, operation
 from opjoule.clocks.exchanges import BOARD_EXCHANGES, METER_EXCHANGES, Exchange, ExchangeFile
-from opjoule.evaluation.collection import collect
-from opjoule.evaluation.evidence import Evidence
+from opjoule.energy.operations import schemas
+from opjoule.energy.trace.journal import TraceJournal
+from opjoule.energy.trace.power_trace import Gap
 from opjoule.meters.chips.ina219 import ina219_breakout
-from opjoule.operations import schemas
-from opjoule.record.json_file import as_value
-from opjoule.record.run import Run
-from opjoule.record.run_record import RunRecord
-from opjoule.record.seals import SealWatch
-from opjoule.trace.journal import TraceJournal
-from opjoule.trace.power_trace import Gap
+from opjoule.runs.evaluation.collection import collect
+from opjoule.runs.evaluation.evidence import Evidence
+from opjoule.runs.record.json_file import as_value
+from opjoule.runs.record.run import Run
+from opjoule.runs.record.run_record import RunRecord
+from opjoule.runs.record.seals import SealWatch
 from usual_phases import ROLES
 
 PERIOD_NS = 2_000_000

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 from opjoule.clocks.exchanges import Exchange, ExchangeFile
+from opjoule.energy.trace.journal import TraceJournal
 from opjoule.meters.chips.ina219 import ina219_breakout
-from opjoule.record.run_record import RunRecord
-from opjoule.record.seals import SealWatch
-from opjoule.trace.journal import TraceJournal
+from opjoule.runs.record.run_record import RunRecord
+from opjoule.runs.record.seals import SealWatch
 
 S = 1_000_000_000
 SLOW = 1.004

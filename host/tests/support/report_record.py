@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from opjoule.clocks.clock_map import ClockMap
-from opjoule.operations import schemas
-from opjoule.operations.operation_table import OperationTable
-from opjoule.operations.tables import write_operations
-from opjoule.record.json_file import write_json
-from opjoule.record.run_record import RunRecord
-from opjoule.trace.journal import TraceJournal, to_parquet
-from opjoule.trace.parquet_file import write_parquet
-from opjoule.trace.power_trace import Gap
+from opjoule.energy.operations import schemas
+from opjoule.energy.operations.operation_table import OperationTable
+from opjoule.energy.operations.tables import write_operations
+from opjoule.energy.trace.journal import TraceJournal, to_parquet
+from opjoule.energy.trace.parquet_file import write_parquet
+from opjoule.energy.trace.power_trace import Gap
+from opjoule.runs.record.json_file import write_json
+from opjoule.runs.record.run_record import RunRecord
 from usual_phases import ROLES
 
 PERIOD_NS = 1_064_000

@@ -15,14 +15,14 @@ from opjoule.clocks.exchanges import METER_EXCHANGES, ExchangeFile
 from opjoule.clocks.host_clock import MONOTONIC, HostClock
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import ErrorBounds
+from opjoule.energy.trace.journal import TraceJournal, read_edges, read_trace
+from opjoule.energy.trace.power_trace import PowerTrace
 from opjoule.energy.window import EnergyResult, Window, window_energy_j
 from opjoule.meters.capture import Capture, CaptureSummary
 from opjoule.meters.chips.chip import SensorSettings
 from opjoule.meters.interface import Meter
 from opjoule.meters.kinds import Wishes
 from opjoule.meters.registry import open_meter
-from opjoule.trace.journal import TraceJournal, read_edges, read_trace
-from opjoule.trace.power_trace import PowerTrace
 
 ROOT = Path(__file__).resolve().parents[3]
 RIG_SIM = ROOT / "build/rig-sim/rig-sim"

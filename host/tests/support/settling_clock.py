@@ -1,10 +1,10 @@
 """A clock, a meter and pending writes under a test's control, and a wait for the end of a drain on them."""
 
 import numpy as np
-from opjoule.measuring import settling
-from opjoule.measuring.quiet import Rest
-from opjoule.measuring.settling import Settling
-from opjoule.trace.power_history import PowerHistory
+from opjoule.energy.trace.power_history import PowerHistory
+from opjoule.runs.measuring import settling
+from opjoule.runs.measuring.quiet import Rest
+from opjoule.runs.measuring.settling import Settling
 
 REST = Rest(3.0, 0.01, 0.003)
 

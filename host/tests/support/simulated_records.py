@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
-from opjoule.record.run_record import RunRecord
-from opjoule.simulation.part_course import COURSE
+from opjoule.bench.simulation.part_course import COURSE
+from opjoule.runs.record.run_record import RunRecord
 from usual_phases import usual_phase
 
 KEY = "marginal_energy_per_operation_j"

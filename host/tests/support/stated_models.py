@@ -1,8 +1,8 @@
 """The power model that models.toml states for a board with a medium, found by their names."""
 
-from opjoule.devices.profiles import BoardAndMedium, find_profile
-from opjoule.simulation.models import Models
-from opjoule.simulation.power_model import PowerModel
+from opjoule.bench.simulation.models import Models
+from opjoule.bench.simulation.power_model import PowerModel
+from opjoule.boards.profiles import BoardAndMedium, find_profile
 
 
 def load_model(board, medium, supply=None, chance=None):

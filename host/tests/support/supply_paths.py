@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from opjoule.devices.profiles import find_profile
-from opjoule.devices.rig.file import RigSupply
-from opjoule.measuring.supply_path import supply_path
+from opjoule.boards.profiles import find_profile
+from opjoule.boards.rig.file import RigSupply
+from opjoule.runs.measuring.supply_path import supply_path
 
 
 def path_of(board: str, meter: str = "serial:/dev/ttyACM0", **supply):

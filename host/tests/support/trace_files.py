@@ -5,10 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from opjoule.base.errors import BadInput
 from opjoule.energy.cells import Cells
-from opjoule.errors import BadInput
-from opjoule.trace.imported.trace_file import ImportedTrace, read_trace_file
-from opjoule.trace.power_trace import Gap, PowerTrace
+from opjoule.energy.trace.imported.trace_file import ImportedTrace, read_trace_file
+from opjoule.energy.trace.power_trace import Gap, PowerTrace
 
 
 def energy_j(trace: ImportedTrace) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from opjoule.record.phases import Phase, Role
+from opjoule.runs.record.phases import Phase, Role
 
 ROLES = {
     "load": Role.PREPARE,

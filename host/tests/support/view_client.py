@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlencode
 
-from opjoule.view.replies import Replies
-from opjoule.view.runs_folder import RunsFolder
-from opjoule.view.server import ViewServer
+from opjoule.pages.view.replies import Replies
+from opjoule.pages.view.runs_folder import RunsFolder
+from opjoule.pages.view.server import ViewServer
 
 LIMIT_S = 60
 

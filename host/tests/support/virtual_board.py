@@ -7,9 +7,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from opjoule.devices.connection.ssh import SshConnection
-from opjoule.devices.virtual.image import get_image
-from opjoule.devices.virtual.machine import Machine
+from opjoule.boards.connection.ssh import SshConnection
+from opjoule.boards.virtual.image import get_image
+from opjoule.boards.virtual.machine import Machine
 
 ROOT = Path(__file__).resolve().parents[3]
 LIMIT_S = 1800

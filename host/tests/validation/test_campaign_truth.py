@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from campaign_truth import tell_ratios, tell_records
-from opjoule.comparison.index import gather
+from opjoule.results.comparison.index import gather
 from simulated_records import KEY, synthetic
 
 

@@ -17,10 +17,10 @@ WRITER = """
 import sys
 from pathlib import Path
 import numpy as np
-from opjoule.record.run_record import RunRecord
-from opjoule.record.seals import SealWatch
-from opjoule.trace.journal import TraceJournal, to_parquet
-from opjoule.trace.power_trace import Gap
+from opjoule.runs.record.run_record import RunRecord
+from opjoule.runs.record.seals import SealWatch
+from opjoule.energy.trace.journal import TraceJournal, to_parquet
+from opjoule.energy.trace.power_trace import Gap
 
 out = Path(sys.argv[1])
 record = RunRecord.create(out, {}, simulated=True)

@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import mongo_server
-from opjoule.devices.connection.ssh import SshConnection
-from opjoule.devices.media.medium import Medium
-from opjoule.devices.preparation.recovery import recover
-from opjoule.record.run_record import RunRecord
+from opjoule.boards.connection.ssh import SshConnection
+from opjoule.boards.media.medium import Medium
+from opjoule.boards.preparation.recovery import recover
+from opjoule.runs.record.run_record import RunRecord
 from test_devices_measurement import LoopbackRig
 
 from faults.trial import LIMIT_S, Trial, env, judged, note_what_is_left, of_ours

@@ -10,7 +10,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from opjoule.record.run_record import RunRecord
+from opjoule.runs.record.run_record import RunRecord
 
 from faults.trial import COMMAND, LIMIT_S, Trial, env, judged, note_what_is_left, of_ours
 

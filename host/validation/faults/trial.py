@@ -9,9 +9,9 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from opjoule.errors import OpJouleError
-from opjoule.record.run_record import RunRecord
-from opjoule.trace.journal import read_trace
+from opjoule.base.errors import OpJouleError
+from opjoule.energy.trace.journal import read_trace
+from opjoule.runs.record.run_record import RunRecord
 
 HOST = Path(__file__).resolve().parents[2]
 PYTHON = HOST.parent / ".venv/bin/python"

@@ -16,16 +16,16 @@ from typing import Any, Final
 
 from distributed import Security
 
+from opjoule.base.errors import Interrupted, OpJouleError, RigFault
+from opjoule.base.units import counted
 from opjoule.campaign.campaign import Campaign, Cell, this_program
 from opjoule.campaign.fleet.blocks import Blocks, Names
 from opjoule.campaign.fleet.gathering import Gathering, Range
 from opjoule.campaign.fleet.job import RIG, About, Job, Outcome, Parcel, Waiting, campaign_id
 from opjoule.campaign.fleet.link import Link, RigGone, SchedulerGone
 from opjoule.campaign.fleet.rig_service import RigService
-from opjoule.errors import Interrupted, OpJouleError, RigFault
-from opjoule.measuring.pace import in_words
-from opjoule.record.run_record import RunRecord
-from opjoule.units import counted
+from opjoule.runs.measuring.pace import in_words
+from opjoule.runs.record.run_record import RunRecord
 
 ASK_S: Final = 0.5
 """Interval at which the scheduler is asked for its rigs [s]."""

@@ -8,10 +8,10 @@ from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Final
 
+from opjoule.base.errors import RecordFault
+from opjoule.base.files import file_sha256
 from opjoule.campaign.fleet.job import Parcel, ParcelFile
-from opjoule.errors import RecordFault
-from opjoule.files import file_sha256
-from opjoule.record.directory import RUN
+from opjoule.runs.record.directory import RUN
 
 COMING: Final = ".coming"
 """Subfolder of the campaign's for records that are not complete yet."""

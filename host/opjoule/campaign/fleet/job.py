@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from opjoule.devices.rig.file import Rig
-from opjoule.measuring.plan import Plan
+from opjoule.boards.rig.file import Rig
+from opjoule.runs.measuring.plan import Plan
 
 RIG: Final = "rig"
 """Dask resource: every worker has one and every cell needs one, so that a rig measures one cell at a time."""

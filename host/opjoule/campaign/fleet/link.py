@@ -10,9 +10,9 @@ from distributed.client import FutureCancelledError
 from distributed.comm.addressing import get_address_host_port
 from distributed.scheduler import KilledWorker
 
+from opjoule.base.errors import RigFault
 from opjoule.campaign.fleet import rig_service
 from opjoule.campaign.fleet.job import Job, Outcome, resources
-from opjoule.errors import RigFault
 
 CONNECT_S: Final = 10.0
 """Time limit for the first packet [s]; a closed port is reported at once."""

@@ -19,12 +19,12 @@ from typing import Any, Final, TypeVar
 import msgspec
 from msgspec import Struct
 
+from opjoule.base.errors import OpJouleError, RecordFault, of_system
+from opjoule.base.files import file_sha256, write_whole
 from opjoule.campaign.campaign import this_program
 from opjoule.campaign.fleet.job import About, Job, Outcome, Parcel, ParcelFile, Waiting
-from opjoule.errors import OpJouleError, RecordFault, of_system
-from opjoule.files import file_sha256, write_whole
-from opjoule.record.directory import RESERVE, RUN
-from opjoule.record.run_record import RunRecord
+from opjoule.runs.record.directory import RESERVE, RUN
+from opjoule.runs.record.run_record import RunRecord
 
 JOB: Final = "job.json"
 OUTCOME: Final = "outcome.json"

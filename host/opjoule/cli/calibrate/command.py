@@ -12,16 +12,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from opjoule.calibration.calibration_file import (
-    CalibratedSensor,
-    new_file,
-    read_calibration,
-    write_calibration,
-)
-from opjoule.calibration.drift import deviations
-from opjoule.calibration.fitting import CalibrationFault, Fitted, calibrate
-from opjoule.calibration.library import find_calibration
-from opjoule.calibration.means import ReadPoint
+from opjoule.base.errors import FAULTY_EXIT, BadInput
+from opjoule.base.scripts import CALIBRATIONS, ROOT
+from opjoule.base.units import COVERAGE_FACTOR
 from opjoule.cli.calibrate.options import CalibrateOptions, CalibrationsOptions
 from opjoule.cli.calibrate.setup import (
     SIMULATED_CHECKS_A,
@@ -31,15 +24,22 @@ from opjoule.cli.calibrate.setup import (
     open_setup,
     open_simulated_setup,
 )
+from opjoule.energy.calibration.calibration_file import (
+    CalibratedSensor,
+    new_file,
+    read_calibration,
+    write_calibration,
+)
+from opjoule.energy.calibration.drift import deviations
+from opjoule.energy.calibration.fitting import CalibrationFault, Fitted, calibrate
+from opjoule.energy.calibration.library import find_calibration
+from opjoule.energy.calibration.means import ReadPoint
 from opjoule.energy.error_bounds import CHIP_PER_K, SHUNT_PER_K, SQRT3, ErrorBounds
 from opjoule.energy.sensor_calibration import Correction, SensorCalibration
-from opjoule.errors import FAULTY_EXIT, BadInput
-from opjoule.report.calibration_figure import write_residuals
-from opjoule.scripts import CALIBRATIONS, ROOT
-from opjoule.units import COVERAGE_FACTOR
+from opjoule.pages.report.calibration_figure import write_residuals
 
 if TYPE_CHECKING:  # only a simulated calibration loads the simulated rig
-    from opjoule.simulation.bench import SteadyLoad
+    from opjoule.bench.simulation.bench import SteadyLoad
 
 SIMULATED_FOLDER: Final = ROOT / "build" / "simulated-calibrations"
 """Folder of the simulated sensors' files; no measurement reads it."""

@@ -15,30 +15,30 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from opjoule.calibration.fitting import CalibrationFault, ReferencePoint
-from opjoule.calibration.means import ReadPoint
-from opjoule.calibration.reference import Reference, other_meter
-from opjoule.calibration.typed import Ask, TypedQuantity, TypedReference, typed_reference
-from opjoule.calibration.warming import STEADY_S
+from opjoule.base.errors import BadInput, RigFault
+from opjoule.base.scripts import ROOT, RUNS, script_name
+from opjoule.bench.commissioning.dialogue import line_of_stdin, say
+from opjoule.boards.rig.file import read_rig
+from opjoule.boards.rig.load_steps import CHIPS, LEVELS, PERIOD_NS, LoadSteps, load_steps
 from opjoule.campaign.trace_record import conclude_capture, trace_record
 from opjoule.cli.calibrate.options import CalibrateOptions
 from opjoule.clocks.exchanges import METER_EXCHANGES, fit_exchanges, read_exchanges
-from opjoule.commissioning.dialogue import line_of_stdin, say
-from opjoule.devices.rig.file import read_rig
-from opjoule.devices.rig.load_steps import CHIPS, LEVELS, PERIOD_NS, LoadSteps, load_steps
+from opjoule.energy.calibration.fitting import CalibrationFault, ReferencePoint
+from opjoule.energy.calibration.means import ReadPoint
+from opjoule.energy.calibration.reference import Reference, other_meter
+from opjoule.energy.calibration.typed import Ask, TypedQuantity, TypedReference, typed_reference
+from opjoule.energy.calibration.warming import STEADY_S
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.energy.shunt_heat import Heating
-from opjoule.errors import BadInput, RigFault
-from opjoule.evaluation.clock_rates import odd_meter_clock
-from opjoule.measuring.open_meter import Calibrations, OpenMeter, opened_meter
-from opjoule.measuring.progress import PhaseProgress
-from opjoule.measuring.recording import Recording
 from opjoule.meters.registry import open_meter
-from opjoule.scripts import ROOT, RUNS, script_name
+from opjoule.runs.evaluation.clock_rates import odd_meter_clock
+from opjoule.runs.measuring.open_meter import Calibrations, OpenMeter, opened_meter
+from opjoule.runs.measuring.progress import PhaseProgress
+from opjoule.runs.measuring.recording import Recording
 
 if TYPE_CHECKING:  # only a simulated calibration loads the simulated rig
-    from opjoule.simulation.bench import SimulatedBench, SteadyLoad
+    from opjoule.bench.simulation.bench import SimulatedBench, SteadyLoad
 
 POLL_S: Final = 0.1
 SETTLE_S: Final = 0.5
@@ -263,7 +263,7 @@ def open_simulated_setup(
         loads_a: loads at which points are taken; unseen_a: other loads, to compare with the true value.
     Raises: BadInput: an accuracy cannot be parsed. RigFault: the simulator does not start.
     """
-    from opjoule.simulation.bench import SimulatedBench  # noqa: PLC0415
+    from opjoule.bench.simulation.bench import SimulatedBench  # noqa: PLC0415
 
     typed = _typed(options)
     assert typed

@@ -6,19 +6,19 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
+from opjoule.base.errors import BadInput, Interrupted
+from opjoule.base.units import counted
 from opjoule.campaign.campaign import Campaign, run_conditions
 from opjoule.campaign.more_blocks import Standing
 from opjoule.cli.campaign.command import measuring
 from opjoule.cli.measure.command import alone_here, check_here, check_plans, run_measure
 from opjoule.cli.measure.options import AgainOptions, MeasuringOptions, RigOptions
 from opjoule.cli.measure.planning import SEED, plan_again
-from opjoule.comparison.cell_mean import RIG_NAME
-from opjoule.comparison.index import ConditionRun, names_of, read_index, with_result
-from opjoule.errors import BadInput, Interrupted
-from opjoule.measuring.plan import Plan
-from opjoule.record.directory import has_index
-from opjoule.record.run_record import RunRecord
-from opjoule.units import counted
+from opjoule.results.comparison.cell_mean import RIG_NAME
+from opjoule.results.comparison.index import ConditionRun, names_of, read_index, with_result
+from opjoule.runs.measuring.plan import Plan
+from opjoule.runs.record.directory import has_index
+from opjoule.runs.record.run_record import RunRecord
 
 RETRIES = 1
 """How many times a failed cell is measured again, as in a campaign."""

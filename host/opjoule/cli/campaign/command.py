@@ -6,6 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from opjoule.base.errors import FAULTY_EXIT, BadInput, Interrupted, RigFault
+from opjoule.base.scripts import RUNS, program, script_name
+from opjoule.base.units import counted
+from opjoule.boards.rig.file import Rig
 from opjoule.campaign.campaign import Campaign, Cell, MeasureOne, identity, in_condition, run_conditions
 from opjoule.campaign.past_times import TimeNeeded
 from opjoule.cli.campaign.file import CampaignFile
@@ -24,18 +28,14 @@ from opjoule.cli.measure.command import (
 )
 from opjoule.cli.measure.options import MeasuringOptions, PlanningOptions
 from opjoule.cli.measure.planning import known_s, make_plan, rig_warnings
-from opjoule.comparison.comparison import answers_of
-from opjoule.comparison.index import with_result
-from opjoule.comparison.power import Spread, contrast_count, power_words
-from opjoule.comparison.study.table import conclude_studies
-from opjoule.devices.rig.file import Rig
-from opjoule.errors import FAULTY_EXIT, BadInput, Interrupted, RigFault
-from opjoule.measuring.pace import in_words
-from opjoule.measuring.plan import Plan
-from opjoule.record.directory import check_folder
-from opjoule.scripts import RUNS, program, script_name
-from opjoule.studies.command.study import JobStudy
-from opjoule.units import counted
+from opjoule.results.comparison.comparison import answers_of
+from opjoule.results.comparison.index import with_result
+from opjoule.results.comparison.power import Spread, contrast_count, power_words
+from opjoule.results.comparison.study.table import conclude_studies
+from opjoule.runs.measuring.pace import in_words
+from opjoule.runs.measuring.plan import Plan
+from opjoule.runs.record.directory import check_folder
+from opjoule.runs.studies.command.study import JobStudy
 
 Lacks = Mapping[str, set[str]]
 """What a dry run finds missing, in words -> the conditions that are left out for it. A missing rig leaves out none, and

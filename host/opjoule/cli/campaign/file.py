@@ -11,19 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, NoReturn, Self
 
-from opjoule.campaign.axes import AXES, axis, words_of
-from opjoule.campaign.until import BLOCKS_LIMIT, UntilNarrow
-from opjoule.cli.argument_types import REPEATS_MAX, SEED_MAX, percent
-from opjoule.cli.measure.options import (
-    MEASURE,
-    JobOptions,
-    PlanningOptions,
-    StudyWorkloadOptions,
-    YcsbOptions,
-)
-from opjoule.errors import BadInput, suggestion
-from opjoule.studies.ycsb.properties import EQUAL
-from opjoule.toml_file import (
+from opjoule.base.errors import BadInput, suggestion
+from opjoule.base.toml_file import (
     axis_values,
     check_keys,
     check_match,
@@ -34,6 +23,17 @@ from opjoule.toml_file import (
     tables,
     where_values,
 )
+from opjoule.campaign.axes import AXES, axis, words_of
+from opjoule.campaign.until import BLOCKS_LIMIT, UntilNarrow
+from opjoule.cli.argument_types import REPEATS_MAX, SEED_MAX, percent
+from opjoule.cli.measure.options import (
+    MEASURE,
+    JobOptions,
+    PlanningOptions,
+    StudyWorkloadOptions,
+    YcsbOptions,
+)
+from opjoule.runs.studies.ycsb.properties import EQUAL
 
 KEYS: Final = (
     *("name", "repeats", "until", "blocks_limit", "seed", "retries", "constants", "axes", "exclude", "where"),

@@ -15,6 +15,10 @@ from typing import Any, Final
 
 import msgspec
 
+from opjoule.base.errors import BadInput, Interrupted, OpJouleError
+from opjoule.base.files import ProcessFolder, write_whole
+from opjoule.base.scripts import HOST, MEASURE, ROOT, script_name
+from opjoule.boards.rig.file import read_rig
 from opjoule.campaign.campaign import Campaign, concluded, in_condition
 from opjoule.campaign.fleet.job import Job, Outcome, campaign_id, cell_needs, job_id, resources, rig_has
 from opjoule.campaign.fleet.rig_service import JOB, OUTCOME, RigService, serve
@@ -31,13 +35,9 @@ from opjoule.cli.failures import ENDING
 from opjoule.cli.measure.command import alone_here, check_here, check_plans, exit_status, measure_again
 from opjoule.cli.measure.options import PlanningOptions
 from opjoule.cli.measure.planning import make_plan, rig_warnings
-from opjoule.comparison.pages.page import write_campaign_page
-from opjoule.devices.rig.file import read_rig
-from opjoule.errors import BadInput, Interrupted, OpJouleError
-from opjoule.files import ProcessFolder, write_whole
-from opjoule.measuring.plan import Plan
-from opjoule.record.directory import held
-from opjoule.scripts import HOST, MEASURE, ROOT, script_name
+from opjoule.pages.comparison.page import write_campaign_page
+from opjoule.runs.measuring.plan import Plan
+from opjoule.runs.record.directory import held
 
 AGAIN_S: Final = 2.0
 """Time between two attempts of a worker to reach its scheduler [s]."""

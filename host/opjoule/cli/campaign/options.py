@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar, Final, Self
 
+from opjoule.base.errors import BadInput
 from opjoule.campaign.until import BLOCKS_LIMIT
 from opjoule.cli.argument_types import (
     command_name,
@@ -51,7 +52,6 @@ from opjoule.cli.options import (
     repeated,
     required,
 )
-from opjoule.errors import BadInput
 
 LOOPBACK: Final = "127.0.0.1"
 PORT: Final = 8786

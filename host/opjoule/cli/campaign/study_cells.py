@@ -5,6 +5,8 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Final
 
+from opjoule.base.errors import BadInput
+from opjoule.base.scripts import RUNS
 from opjoule.campaign.axes import AXES, several, words_of
 from opjoule.campaign.past_times import TimeNeeded, past_times, time_needed
 from opjoule.cli.campaign.file import CampaignFile, PlannedCell, cell_options, check_size
@@ -20,10 +22,8 @@ from opjoule.cli.measure.options import (
     StudyCell,
     StudyWorkloadOptions,
 )
-from opjoule.errors import BadInput
-from opjoule.scripts import RUNS
-from opjoule.studies.definition import DEVICE, FIGURE, STORAGE, SYSTEM, StudyFolder, numbers
-from opjoule.studies.folder import find_study, given_names, is_reached, left_out, places
+from opjoule.runs.studies.definition import DEVICE, FIGURE, STORAGE, SYSTEM, StudyFolder, numbers
+from opjoule.runs.studies.folder import find_study, given_names, is_reached, left_out, places
 
 STATE: Final = "state"
 _GIVEN: Final = (

@@ -8,8 +8,10 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from opjoule.cli.commission.options import STEP_KEYS, CommissionOptions
-from opjoule.commissioning.certificate import (
+from opjoule.base.errors import FAULTY_EXIT, BadInput
+from opjoule.base.files import file_sha256, write_whole
+from opjoule.base.scripts import CALIBRATIONS, ROOT, RUNS
+from opjoule.bench.commissioning.certificate import (
     COMMAND,
     FILE,
     PAGE,
@@ -17,22 +19,20 @@ from opjoule.commissioning.certificate import (
     read_certificate,
     write_certificate,
 )
-from opjoule.commissioning.desk import SIMULATED_PACE, DeskPace, OpenDesk, Setup, StepOutcome
-from opjoule.commissioning.dialogue import DeskDialogue, Parts, Stopped, say
-from opjoule.commissioning.known_loads import ZERO_A
-from opjoule.commissioning.page import render
-from opjoule.commissioning.procedure import Procedure
-from opjoule.commissioning.running import meter_words
-from opjoule.commissioning.steps import DeskStep, step_called
-from opjoule.devices.profiles import BoardAndMedium, find_profile
-from opjoule.devices.rig.board import open_board
-from opjoule.devices.rig.file import Rig, read_rig
-from opjoule.errors import FAULTY_EXIT, BadInput
-from opjoule.files import file_sha256, write_whole
-from opjoule.measuring.open_meter import Calibrations, OpenMeter, opened_meter
+from opjoule.bench.commissioning.desk import SIMULATED_PACE, DeskPace, OpenDesk, Setup, StepOutcome
+from opjoule.bench.commissioning.dialogue import DeskDialogue, Parts, Stopped, say
+from opjoule.bench.commissioning.known_loads import ZERO_A
+from opjoule.bench.commissioning.page import render
+from opjoule.bench.commissioning.procedure import Procedure
+from opjoule.bench.commissioning.running import meter_words
+from opjoule.bench.commissioning.steps import DeskStep, step_called
+from opjoule.boards.profiles import BoardAndMedium, find_profile
+from opjoule.boards.rig.board import open_board
+from opjoule.boards.rig.file import Rig, read_rig
+from opjoule.cli.commission.options import STEP_KEYS, CommissionOptions
 from opjoule.meters.registry import open_meter
-from opjoule.record.directory import free_directory
-from opjoule.scripts import CALIBRATIONS, ROOT, RUNS
+from opjoule.runs.measuring.open_meter import Calibrations, OpenMeter, opened_meter
+from opjoule.runs.record.directory import free_directory
 
 REAL_PACE: Final = DeskPace()
 REHEARSED: Final = "rpi4"
@@ -71,8 +71,8 @@ def _commission(options: CommissionOptions) -> int:
 
 def _rehearse(options: CommissionOptions) -> int:
     # Only a rehearsal loads the simulated rig.
+    from opjoule.bench.simulation.rehearsal_desk import DrawnRig  # noqa: PLC0415
     from opjoule.cli.commission.rehearsal import simulated_desk  # noqa: PLC0415
-    from opjoule.simulation.rehearsal_desk import DrawnRig  # noqa: PLC0415
 
     profile = find_profile(options.device or REHEARSED)
     board = profile.with_medium(options.storage)

@@ -7,17 +7,17 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from opjoule.commissioning.certificate import Certificate
-from opjoule.commissioning.desk import DeskPace, OpenDesk, Setup
-from opjoule.commissioning.dialogue import Parts, say
-from opjoule.commissioning.known_loads import ZERO_A
-from opjoule.commissioning.running import DeskRecording, Running, meter_words
-from opjoule.commissioning.steps import DeskStep
-from opjoule.measuring.open_meter import opened_meter
+from opjoule.base.scripts import ROOT
+from opjoule.bench.commissioning.certificate import Certificate
+from opjoule.bench.commissioning.desk import DeskPace, OpenDesk, Setup
+from opjoule.bench.commissioning.dialogue import Parts, say
+from opjoule.bench.commissioning.known_loads import ZERO_A
+from opjoule.bench.commissioning.running import DeskRecording, Running, meter_words
+from opjoule.bench.commissioning.steps import DeskStep
+from opjoule.bench.simulation.rehearsal_desk import BETWEEN_OHM, DrawnRig, LoadBench
+from opjoule.bench.simulation.rehearsal_rig import rehearsal_rig
 from opjoule.meters.registry import open_meter
-from opjoule.scripts import ROOT
-from opjoule.simulation.rehearsal_desk import BETWEEN_OHM, DrawnRig, LoadBench
-from opjoule.simulation.rehearsal_rig import rehearsal_rig
+from opjoule.runs.measuring.open_meter import opened_meter
 
 
 def _connected(simulated: LoadBench, drawn: DrawnRig, setup: Setup) -> None:

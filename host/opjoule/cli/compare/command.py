@@ -5,17 +5,17 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 
+from opjoule.base.errors import BadInput, unknown
+from opjoule.base.files import write_whole
+from opjoule.base.scripts import program, script_name
+from opjoule.bench.simulation.truth_line import print_cells_line
 from opjoule.cli.compare.options import CompareOptions
-from opjoule.comparison.compared_run import SIDE, ComparedRun, allowed_groups
-from opjoule.comparison.conclusion import print_compared, to_csv, to_json, verdict
-from opjoule.comparison.contrasts import AFTER, BEFORE, Question, compare
-from opjoule.comparison.index import gather
-from opjoule.comparison.pages.page import comparison_page
-from opjoule.comparison.settings import GROUPS
-from opjoule.errors import BadInput, unknown
-from opjoule.files import write_whole
-from opjoule.scripts import program, script_name
-from opjoule.simulation.truth_line import print_cells_line
+from opjoule.pages.comparison.page import comparison_page
+from opjoule.results.comparison.compared_run import SIDE, ComparedRun, allowed_groups
+from opjoule.results.comparison.conclusion import print_compared, to_csv, to_json, verdict
+from opjoule.results.comparison.contrasts import AFTER, BEFORE, Question, compare
+from opjoule.results.comparison.index import gather
+from opjoule.results.comparison.settings import GROUPS
 
 
 def run_compare(options: CompareOptions) -> int:
@@ -49,8 +49,8 @@ def run_compare(options: CompareOptions) -> int:
     if options.csv:
         write_whole(options.csv, to_csv(compared).encode())
     if options.plot:
-        from opjoule.plots.forest import forest  # noqa: PLC0415  # matplotlib is installed only for this
-        from opjoule.plots.style import drawn, save_as  # noqa: PLC0415
+        from opjoule.pages.plots.forest import forest  # noqa: PLC0415  # matplotlib is installed only for this
+        from opjoule.pages.plots.style import drawn, save_as  # noqa: PLC0415
 
         save_as(drawn(partial(forest, compared)), options.plot)
     if options.html:

@@ -10,6 +10,8 @@ from dataclasses import fields
 from itertools import product
 from typing import Final
 
+from opjoule.base.errors import BadInput
+from opjoule.boards.profiles import find_profile
 from opjoule.campaign.axes import several
 from opjoule.campaign.until import UntilNarrow
 from opjoule.cli.argument_types import NAME_MAX
@@ -18,9 +20,7 @@ from opjoule.cli.campaign.options import CommandsOptions, PlannedCampaign, needs
 from opjoule.cli.command import Command
 from opjoule.cli.failures import one_line
 from opjoule.cli.measure.options import OutputOptions, PlanningOptions, ProgramOptions
-from opjoule.devices.profiles import find_profile
-from opjoule.errors import BadInput
-from opjoule.studies.definition import COMMAND, STORAGE
+from opjoule.runs.studies.definition import COMMAND, STORAGE
 
 _EXAMPLE: Final = "host/compare.py --device rpi4 -- 'sleep 2' 'sleep 4'"
 _EPILOG: Final = """\

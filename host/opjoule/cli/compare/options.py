@@ -4,10 +4,10 @@ import argparse
 from pathlib import Path
 from typing import Final
 
+from opjoule.base.scripts import IS_CLONE, program
 from opjoule.cli.argument_types import directory, percent
 from opjoule.cli.command import Command, Needs
 from opjoule.cli.options import Options, flag, option, positionals, several
-from opjoule.scripts import IS_CLONE, program
 
 FIGURES: Final = (".pdf", ".svg", ".png")
 """Allowed endings of a figure's file name."""

@@ -23,6 +23,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from opjoule.base.errors import FAULTY_EXIT, BadInput
+from opjoule.base.scripts import CALIBRATIONS, ROOT, RUNS, script_name
+from opjoule.bench.simulation.truth_line import known_figures
+from opjoule.boards.board import Board
+from opjoule.boards.databases.registry import database_called
+from opjoule.boards.media.medium import FOLDER as KEPT_FOLDER
+from opjoule.boards.programs.disturbance import find_disturbance
+from opjoule.boards.rig.board import described_medium, open_board, preview
+from opjoule.boards.rig.file import Rig, check_sync, read_rig
+from opjoule.boards.state.state_settings import StateSettings
 from opjoule.campaign.campaign import run_conditions
 from opjoule.campaign.measurement import directory_name, measure
 from opjoule.cli.databases import LOADER, Availability, availability, built_in
@@ -38,29 +48,19 @@ from opjoule.cli.measure.planning import (
     total_words,
 )
 from opjoule.cli.options import RIG_FILE
-from opjoule.databases.registry import database_called
-from opjoule.devices.board import Board
-from opjoule.devices.media.medium import FOLDER as KEPT_FOLDER
-from opjoule.devices.programs.disturbance import find_disturbance
-from opjoule.devices.rig.board import described_medium, open_board, preview
-from opjoule.devices.rig.file import Rig, check_sync, read_rig
-from opjoule.devices.state.state_settings import StateSettings
-from opjoule.errors import FAULTY_EXIT, BadInput
-from opjoule.measuring.open_meter import Calibrations
-from opjoule.measuring.plan import Plan
-from opjoule.measuring.progress import PhaseProgress
-from opjoule.measuring.supply_path import stated_in
 from opjoule.meters.kinds import Wishes
 from opjoule.meters.registry import open_meters
-from opjoule.opened.answer import open_answer
-from opjoule.record.directory import check_out, free_directory, made_directory
-from opjoule.record.run_record import RunRecord
-from opjoule.report.terminal import print_summary
-from opjoule.scripts import CALIBRATIONS, ROOT, RUNS, script_name
-from opjoule.simulation.truth_line import known_figures
-from opjoule.studies.command.study import CommandStudy
-from opjoule.studies.ycsb.properties import check_space, ignored_words, parse_properties
-from opjoule.studies.ycsb.study import YcsbStudy
+from opjoule.pages.report.terminal import print_summary
+from opjoule.results.answer import open_answer
+from opjoule.runs.measuring.open_meter import Calibrations
+from opjoule.runs.measuring.plan import Plan
+from opjoule.runs.measuring.progress import PhaseProgress
+from opjoule.runs.measuring.supply_path import stated_in
+from opjoule.runs.record.directory import check_out, free_directory, made_directory
+from opjoule.runs.record.run_record import RunRecord
+from opjoule.runs.studies.command.study import CommandStudy
+from opjoule.runs.studies.ycsb.properties import check_space, ignored_words, parse_properties
+from opjoule.runs.studies.ycsb.study import YcsbStudy
 
 _LIMIT_S: Final = 60
 FILES_MIN: Final = 256
@@ -102,7 +102,7 @@ def _check(plan: Plan, options: MeasuringOptions, asked: set[tuple[str, ...]]) -
     if isinstance(plan.study, YcsbStudy):
         _check_ycsb(plan.study, asked)
     if plan.simulated and plan.board.profile.name != VIRTUAL:
-        from opjoule.simulation.models import Models  # noqa: PLC0415  # only a simulated measurement loads the rig
+        from opjoule.bench.simulation.models import Models  # noqa: PLC0415  # only a simulated measurement loads the rig
 
         Models.with_profile(plan.twin_profile.checked if plan.twin_profile else None).load(plan.board)
 
@@ -331,7 +331,7 @@ def _open_rig(
     """Board, meter address and their facts for run.json; closed at the end of the block."""
     disturbance = find_disturbance(options.disturb) if options.disturb else None
     if plan.board.profile.name == "virtual":
-        from opjoule.simulation.virtual_rig import virtual_rig  # noqa: PLC0415
+        from opjoule.bench.simulation.virtual_rig import virtual_rig  # noqa: PLC0415
 
         with virtual_rig(
             plan.board,
@@ -347,7 +347,7 @@ def _open_rig(
         return
     if rig is None:
         # Only a simulated measurement loads the simulated rig.
-        from opjoule.simulation.rig import RigSetup, twin_rig  # noqa: PLC0415
+        from opjoule.bench.simulation.rig import RigSetup, twin_rig  # noqa: PLC0415
 
         simulated = RigSetup(
             root=ROOT,

@@ -6,6 +6,10 @@ from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
+from opjoule.base.errors import BadInput
+from opjoule.base.files import read_regular
+from opjoule.boards.databases.registry import find_database
+from opjoule.boards.profiles import find_profile
 from opjoule.campaign.axes import several
 from opjoule.cli.argument_types import directory, percent, positive, repeat_count, seconds, seed, thread_count
 from opjoule.cli.command import Command, Needs, board_architecture
@@ -27,13 +31,9 @@ from opjoule.cli.options import (
     switch,
 )
 from opjoule.cli.short_commands import LIVE_HELP
-from opjoule.databases.registry import find_database
-from opjoule.devices.profiles import find_profile
-from opjoule.errors import BadInput
-from opjoule.files import read_regular
-from opjoule.record.directory import check_out, has_index
-from opjoule.studies.definition import SYSTEM, Part
-from opjoule.studies.folder import find_study
+from opjoule.runs.record.directory import check_out, has_index
+from opjoule.runs.studies.definition import SYSTEM, Part
+from opjoule.runs.studies.folder import find_study
 
 WHAT: Final = "what is measured"
 HOW: Final = "how it is measured"

@@ -9,36 +9,38 @@ from typing import Any, Final
 
 from rich.table import Table
 
+from opjoule.base.errors import BadInput, NewerSchema
+from opjoule.base.files import read_regular
+from opjoule.base.scripts import ROOT
+from opjoule.base.terminal import terminal
+from opjoule.base.units import counted
+from opjoule.bench.commissioning.certificate import commissioning_note
+from opjoule.boards.databases.registry import find_database
+from opjoule.boards.profiles import find_profile
+from opjoule.boards.rig.file import Rig, RigSupply
 from opjoule.campaign.axes import several
 from opjoule.campaign.campaign import in_condition
 from opjoule.campaign.equal_rate import KEPT_UP
 from opjoule.cli.argument_types import THREADS_MAX
 from opjoule.cli.measure.options import JobOptions, PlanningOptions, ProgramOptions, RigOptions, YcsbOptions
-from opjoule.commissioning.certificate import commissioning_note
-from opjoule.databases.registry import find_database
-from opjoule.devices.profiles import find_profile
-from opjoule.devices.rig.file import Rig, RigSupply
-from opjoule.errors import BadInput, NewerSchema
-from opjoule.evaluation.until import REPEATS_MIN
-from opjoule.files import read_regular
-from opjoule.measuring.pace import in_words
-from opjoule.measuring.plan import IDLE_S, REPEATS, RUN_S, SETTLE_LIMIT_S, SIMULATED_IDLE_S, Plan, TwinProfile
-from opjoule.measuring.supply_path import (
+from opjoule.meters.serial.options import SIMULATED_SENSOR
+from opjoule.runs.evaluation.until import REPEATS_MIN
+from opjoule.runs.measuring.pace import in_words
+from opjoule.runs.measuring.plan import IDLE_S, REPEATS, RUN_S, SETTLE_LIMIT_S, SIMULATED_IDLE_S, Plan, TwinProfile
+from opjoule.runs.measuring.supply_path import (
     SIMULATED_RIG,
     SupplyPath,
     local_meter_warning,
     stated_in,
     supply_path,
 )
-from opjoule.meters.serial.options import SIMULATED_SENSOR
-from opjoule.record.json_file import DAMAGE
-from opjoule.record.phases import Role
-from opjoule.record.run_record import RUN_SCHEMA
-from opjoule.scripts import ROOT
-from opjoule.studies.command.study import CommandStudy, JobStudy
-from opjoule.studies.folder import find_study
-from opjoule.studies.interface import Study
-from opjoule.studies.ycsb.properties import (
+from opjoule.runs.record.json_file import DAMAGE
+from opjoule.runs.record.phases import Role
+from opjoule.runs.record.run_record import RUN_SCHEMA
+from opjoule.runs.studies.command.study import CommandStudy, JobStudy
+from opjoule.runs.studies.folder import find_study
+from opjoule.runs.studies.interface import Study
+from opjoule.runs.studies.ycsb.properties import (
     DEFAULT_OPERATIONS,
     DEFAULT_RECORDS,
     EQUAL,
@@ -55,9 +57,7 @@ from opjoule.studies.ycsb.properties import (
     parse_properties,
     whole_number,
 )
-from opjoule.studies.ycsb.study import HARNESS_S, WARM_UP, WARM_UP_S, YcsbStudy
-from opjoule.terminal import terminal
-from opjoule.units import counted
+from opjoule.runs.studies.ycsb.study import HARNESS_S, WARM_UP, WARM_UP_S, YcsbStudy
 
 SEED = 1
 """Seed of keys, values and order if none is given."""

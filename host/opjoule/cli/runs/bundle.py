@@ -7,12 +7,14 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
+from opjoule.base.errors import BadInput
+from opjoule.base.scripts import CITATION, IS_CLONE, ROOT, RUNS, STUDIES, program
+from opjoule.base.units import counted
 from opjoule.cli.failures import one_line
 from opjoule.cli.runs.conclusions import write_conclusions
 from opjoule.cli.runs.options import BundleOptions, OpenOptions
-from opjoule.comparison.pages.page import write_campaign_page
-from opjoule.errors import BadInput
-from opjoule.opened.exports.bundle import (
+from opjoule.pages.comparison.page import write_campaign_page
+from opjoule.results.exports.bundle import (
     RECORDS,
     Described,
     Redaction,
@@ -21,13 +23,11 @@ from opjoule.opened.exports.bundle import (
     pack,
     unpack,
 )
-from opjoule.record.directory import INDEX
-from opjoule.record.run import program_words
-from opjoule.record.run_record import RunRecord
-from opjoule.scripts import CITATION, IS_CLONE, ROOT, RUNS, STUDIES, program
-from opjoule.studies.definition import StudyFolder
-from opjoule.studies.folder import find_study
-from opjoule.units import counted
+from opjoule.runs.record.directory import INDEX
+from opjoule.runs.record.run import program_words
+from opjoule.runs.record.run_record import RunRecord
+from opjoule.runs.studies.definition import StudyFolder
+from opjoule.runs.studies.folder import find_study
 
 README: Final = """{name}
 {line}
@@ -60,7 +60,7 @@ PROGRAM: Final = (
 
 def run_bundle(options: BundleOptions) -> int:
     """Packs records and figures into one file. Raises: BadInput: a place has no record."""
-    from opjoule.plots.figures import write_figures  # noqa: PLC0415  # matplotlib is installed for this alone
+    from opjoule.pages.plots.figures import write_figures  # noqa: PLC0415  # matplotlib is installed for this alone
 
     study = find_study(options.study) if options.study else None
     redaction = Redaction(socket.gethostname(), getpass.getuser(), kept=options.keep_names)

@@ -9,6 +9,10 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, Final
 
+from opjoule.base.errors import BadInput, RecordFault
+from opjoule.base.files import write_whole
+from opjoule.base.scripts import RUNS
+from opjoule.bench.simulation.truth_line import held_line
 from opjoule.cli.failures import one_line
 from opjoule.cli.report import altered_status
 from opjoule.cli.runs.conclusions import write_conclusions
@@ -21,26 +25,22 @@ from opjoule.cli.runs.options import (
     VerifyPlacesOptions,
 )
 from opjoule.cli.short_commands import VerifyOptions
-from opjoule.comparison.compared_run import allowed_groups
-from opjoule.comparison.index import forget_run, is_one_of_several
-from opjoule.errors import BadInput, RecordFault
-from opjoule.files import write_whole
-from opjoule.opened.exports.csv_files import write_csv
-from opjoule.opened.exports.hdr_logs import write_hdr_logs
-from opjoule.opened.exports.openmetrics import openmetrics
-from opjoule.opened.exports.perfetto import MOST, write_perfetto
-from opjoule.opened.recorded import table_of
-from opjoule.opened.run import open_run
-from opjoule.opened.run_list import ListedRun, find_runs
-from opjoule.record.directory import held, is_held
-from opjoule.record.notes import read_notes, write_notes
-from opjoule.record.result import read_result
-from opjoule.record.run_record import RunRecord, reading
-from opjoule.report.terminal import print_summary
-from opjoule.scripts import RUNS
-from opjoule.simulation.truth_line import held_line
-from opjoule.studies.folder import find_study
-from opjoule.trace.journal import read_edges
+from opjoule.energy.trace.journal import read_edges
+from opjoule.pages.report.terminal import print_summary
+from opjoule.results.comparison.compared_run import allowed_groups
+from opjoule.results.comparison.index import forget_run, is_one_of_several
+from opjoule.results.exports.csv_files import write_csv
+from opjoule.results.exports.hdr_logs import write_hdr_logs
+from opjoule.results.exports.openmetrics import openmetrics
+from opjoule.results.exports.perfetto import MOST, write_perfetto
+from opjoule.results.recorded import table_of
+from opjoule.results.run import open_run
+from opjoule.results.run_list import ListedRun, find_runs
+from opjoule.runs.record.directory import held, is_held
+from opjoule.runs.record.notes import read_notes, write_notes
+from opjoule.runs.record.result import read_result
+from opjoule.runs.record.run_record import RunRecord, reading
+from opjoule.runs.studies.folder import find_study
 
 CUT_OFF: Final = "partial"
 """Status of a run that was killed or interrupted; its campaign has measured it again, or will."""
@@ -151,7 +151,7 @@ def run_export(options: ExportOptions) -> int:
 
 def run_figures(options: FiguresOptions) -> int:
     """Draws runs for print."""
-    from opjoule.plots.figures import write_figures  # noqa: PLC0415  # matplotlib is installed only for this
+    from opjoule.pages.plots.figures import write_figures  # noqa: PLC0415  # matplotlib is installed only for this
 
     places = [str(place) for place in options.places]
     study = find_study(options.study) if options.study else None

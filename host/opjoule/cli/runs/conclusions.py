@@ -8,11 +8,14 @@ from typing import Any, Final
 
 from rich.table import Table
 
+from opjoule.base.errors import BadInput
+from opjoule.base.files import csv_text, write_whole
+from opjoule.base.terminal import terminal
 from opjoule.cli.runs.options import ConclusionsOptions
-from opjoule.comparison.index import gather
-from opjoule.comparison.study.rows import read_studies
-from opjoule.comparison.study.same_winners import same_winners_table
-from opjoule.comparison.study.verdicts import (
+from opjoule.results.comparison.index import gather
+from opjoule.results.comparison.study.rows import read_studies
+from opjoule.results.comparison.study.same_winners import same_winners_table
+from opjoule.results.comparison.study.verdicts import (
     SIMULATED,
     Logs,
     PaperVerdict,
@@ -22,11 +25,8 @@ from opjoule.comparison.study.verdicts import (
     samples_of_workload,
     verdicts,
 )
-from opjoule.errors import BadInput
-from opjoule.files import csv_text, write_whole
-from opjoule.studies.definition import StudyFolder
-from opjoule.studies.folder import find_study, known_studies
-from opjoule.terminal import terminal
+from opjoule.runs.studies.definition import StudyFolder
+from opjoule.runs.studies.folder import find_study, known_studies
 
 COLUMNS: Final = (
     *("study", "question", "where", "place", "paper", "ratio", "low", "high", "joules", "joules_low"),

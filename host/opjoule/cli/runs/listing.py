@@ -10,10 +10,10 @@ from datetime import UTC
 from itertools import zip_longest
 from typing import Any, Final
 
+from opjoule.base.units import Missing
 from opjoule.cli.failures import one_line
 from opjoule.cli.runs.options import ListOptions
-from opjoule.opened.run_list import ListedRun, RunIndex
-from opjoule.units import Missing
+from opjoule.results.run_list import ListedRun, RunIndex
 
 SIMULATED: Final = "SIMULATED"
 LEAST_ROOM: Final = 20

@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Final
 
+from opjoule.base.errors import BadInput, OpJouleError
+from opjoule.base.scripts import program
 from opjoule.cli.argument_types import days, directory, positive
 from opjoule.cli.command import Command, Needs
 from opjoule.cli.options import (
@@ -16,10 +18,8 @@ from opjoule.cli.options import (
     repeated,
     required,
 )
-from opjoule.errors import BadInput, OpJouleError
-from opjoule.record.directory import check_place
-from opjoule.scripts import program
-from opjoule.studies.folder import find_study
+from opjoule.runs.record.directory import check_place
+from opjoule.runs.studies.folder import find_study
 
 STATUSES: Final = ("complete", "partial", "failed", "unreadable")
 _JSON: Final = "print JSON on stdout"

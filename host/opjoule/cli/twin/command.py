@@ -7,18 +7,18 @@ from typing import Final
 
 from rich.table import Table
 
+from opjoule.base.errors import BadInput
+from opjoule.base.files import write_whole
+from opjoule.base.terminal import terminal
+from opjoule.bench.simulation.fitting.fit import FittedTwin, fit_twin
+from opjoule.bench.simulation.fitting.page import missing_runs, page_text, shown
+from opjoule.bench.simulation.fitting.profile_text import write_profile
+from opjoule.bench.simulation.fitting.recorded import read_recorded
+from opjoule.boards.profiles import find_profile
 from opjoule.cli.options import TWINS
 from opjoule.cli.twin.options import TwinOptions
-from opjoule.devices.profiles import find_profile
-from opjoule.errors import BadInput
-from opjoule.files import write_whole
-from opjoule.simulation.fitting.fit import FittedTwin, fit_twin
-from opjoule.simulation.fitting.page import missing_runs, page_text, shown
-from opjoule.simulation.fitting.profile_text import write_profile
-from opjoule.simulation.fitting.recorded import read_recorded
-from opjoule.terminal import terminal
 
-EXERCISE: Final = Path("host/opjoule/simulation/fitting/exercise.sh")
+EXERCISE: Final = Path("host/opjoule/bench/simulation/fitting/exercise.sh")
 """Script that keeps first the cores and then the medium busy; POSIX sh, for any board."""
 
 

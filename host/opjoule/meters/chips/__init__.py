@@ -2,7 +2,7 @@
 
 from importlib import import_module
 
-from opjoule.errors import MeterFault
+from opjoule.base.errors import MeterFault
 from opjoule.meters.chips.chip import Chip
 from opjoule.meters.messages import ChipKind
 

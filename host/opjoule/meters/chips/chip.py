@@ -6,6 +6,7 @@ from typing import Final
 
 import numpy as np
 
+from opjoule.base.errors import BadInput
 from opjoule.energy.error_bounds import (
     CHIP_PER_K,
     COPPER,
@@ -20,9 +21,8 @@ from opjoule.energy.error_bounds import (
     ErrorBounds,
     Shunt,
 )
-from opjoule.errors import BadInput
+from opjoule.energy.trace.power_trace import BoolArray, Float64Array, Int64Array
 from opjoule.meters.messages import Mode
-from opjoule.trace.power_trace import BoolArray, Float64Array, Int64Array
 
 COPY_BUS_GAIN_ERROR_MAX: Final = 0.055
 """Relative voltage error of a chip that may be a copy: users found modules up to 5.3 % high (Zanduino/INA#45)."""

@@ -6,13 +6,13 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from opjoule.errors import MeterFault
+from opjoule.base.errors import MeterFault
+from opjoule.energy.trace.power_trace import Gap, Int64Array
 from opjoule.meters.interface import FaultEvent, GapEvent, Losses, MeterEvent, Samples
 from opjoule.meters.monsoon.calibration import Calibration
 from opjoule.meters.monsoon.models import SAMPLE_PERIOD_NS
 from opjoule.meters.monsoon.packets import OBSERVATIONS_MAX, Kind, Packets, decode
 from opjoule.meters.streaming import DelayWatch, StreamAssembler
-from opjoule.trace.power_trace import Gap, Int64Array
 
 NO_COUNT: Final = 0xFFFF
 """Value of the drop count just after start, before it begins to count."""

@@ -6,9 +6,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from opjoule.energy.trace.power_trace import BoolArray, Float64Array
 from opjoule.meters.monsoon.models import ChannelScale, Model
 from opjoule.meters.monsoon.packets import Kind, PacketColumn
-from opjoule.trace.power_trace import BoolArray, Float64Array
 
 KEPT: Final = 5
 """Number of calibration samples of each kind that are averaged."""

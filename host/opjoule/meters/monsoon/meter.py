@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from opjoule.errors import BadInput, MeterFault
+from opjoule.base.errors import BadInput, MeterFault
 from opjoule.meters.interface import MeterEvent, MeterGone, MeterIdentity, SensorIdentity
 from opjoule.meters.kinds import Address, MeterKind, Wishes
 from opjoule.meters.monsoon.assembler import MonsoonAssembler

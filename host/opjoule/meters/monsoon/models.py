@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
+from opjoule.base.errors import BadInput
 from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, CURRENT, VOLTAGE, ErrorBounds
-from opjoule.errors import BadInput
 
 SAMPLE_PERIOD_NS: Final = 200_000
 """One observation every 200 us, including calibration."""

@@ -18,8 +18,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from opjoule.errors import MeterFault
-from opjoule.trace.power_trace import BoolArray, Int64Array
+from opjoule.base.errors import MeterFault
+from opjoule.energy.trace.power_trace import BoolArray, Int64Array
 
 PACKET_BYTES: Final = 64
 OBSERVATIONS_MAX: Final = 3

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any, Final
 
-from opjoule.errors import MeterFault
+from opjoule.base.errors import MeterFault
 from opjoule.meters import usb_link
 from opjoule.meters.interface import MeterGone
 from opjoule.meters.monsoon.packets import PACKET_BYTES, whole_packets

@@ -8,8 +8,8 @@ does not document; it is not used (docs/reference/meters.md).
 import struct
 from typing import Final
 
+from opjoule.base.errors import BadInput, MeterFault
 from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, CURRENT, VOLTAGE, ErrorBounds
-from opjoule.errors import BadInput, MeterFault
 from opjoule.meters.interface import MeterGone, MeterIdentity, SensorIdentity
 from opjoule.meters.kinds import Address, MeterKind, Wishes
 from opjoule.meters.polled.polling import PolledMeter, Reading, Source

@@ -5,8 +5,8 @@ import subprocess
 from collections.abc import Mapping
 from typing import Final
 
+from opjoule.base.errors import MeterFault
 from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, CURRENT, VOLTAGE, ErrorBounds
-from opjoule.errors import MeterFault
 from opjoule.meters.interface import MeterIdentity, SensorIdentity
 from opjoule.meters.kinds import MeterKind
 from opjoule.meters.polled.polling import ON_BOARD, PolledMeter, Reading, Source

@@ -14,11 +14,11 @@ from typing import Final
 
 import numpy as np
 
+from opjoule.base.errors import MeterFault
 from opjoule.clocks.exchanges import Exchange
 from opjoule.energy.error_bounds import SQRT3, ErrorBounds
-from opjoule.errors import MeterFault
+from opjoule.energy.trace.power_trace import Gap
 from opjoule.meters.interface import GapEvent, Losses, Meter, MeterEvent, MeterIdentity, Samples
-from opjoule.trace.power_trace import Gap
 
 WHOLE_MAX: Final = 2
 """Whole periods inside one poll above which they are reported as a gap, although their energy is known."""

@@ -6,8 +6,8 @@ from dataclasses import fields
 from enum import IntEnum
 from typing import TypeVar
 
+from opjoule.base.errors import MeterFault
 from opjoule.clocks.host_clock import HostClock
-from opjoule.errors import MeterFault
 from opjoule.meters import messages
 from opjoule.meters.serial.assembler import parse
 from opjoule.meters.serial.port import SerialPort

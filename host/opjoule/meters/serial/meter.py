@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
+from opjoule.base.errors import MeterFault
 from opjoule.clocks.exchanges import Exchange
 from opjoule.clocks.host_clock import MONOTONIC, HostClock
 from opjoule.energy.error_bounds import ErrorBounds, Shunt
-from opjoule.errors import MeterFault
 from opjoule.meters import messages
 from opjoule.meters.chips import chip_of
 from opjoule.meters.chips.chip import Chip, ConversionTimes, SensorSettings

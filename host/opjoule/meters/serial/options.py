@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from opjoule.base.errors import BadInput
 from opjoule.energy.error_bounds import SHUNT_PER_K, Shunt
-from opjoule.errors import BadInput
 from opjoule.meters.chips.ina219 import ADC_CODES, INA219
 from opjoule.meters.messages import Mode
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import serial
 from serial.tools import list_ports
 
+from opjoule.base.errors import MeterFault
 from opjoule.clocks.host_clock import HostClock
-from opjoule.errors import MeterFault
 from opjoule.meters.interface import MeterGone
 from opjoule.meters.messages import BAUD
 

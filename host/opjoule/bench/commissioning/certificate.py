@@ -1,0 +1,198 @@
+"""commissioning.toml beside rig.toml: the result of each step, the parts, and the rig.toml for which it is valid."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Final
+
+from msgspec import Meta, Struct
+
+from opjoule.base.errors import BadInput
+from opjoule.base.files import file_sha256, write_whole
+from opjoule.base.toml_file import as_struct, read_toml, toml_float, toml_floats, toml_string
+from opjoule.bench.commissioning.desk import CheckedFigure, Picture, StepOutcome, Verdict
+from opjoule.bench.commissioning.dialogue import Parts
+from opjoule.bench.commissioning.steps import STEPS
+
+SCHEMA: Final = 1
+FILE: Final = "commissioning.toml"
+PAGE: Final = "commissioning.html"
+COMMAND: Final = "host/measure.py commission"
+_ANEW: Final = f"remove it, then {COMMAND} writes a new one"
+
+
+class Finished(Struct, frozen=True):
+    """One step with a verdict: a table [[step]] of the file."""
+
+    key: Annotated[str, Meta(pattern=f"^({'|'.join(step.key for step in STEPS)})$", description="the key of a step")]
+    outcome: Annotated[StepOutcome, Meta(description=" or ".join(StepOutcome))]
+    date_utc: Annotated[datetime, Meta(tz=True, description="a time with a zone")]
+    words: str
+    advice: str = ""
+    folder: str = ""
+    """Folder of the step's recordings."""
+    figures: dict[str, CheckedFigure] = {}
+    picture: Picture | None = None
+
+
+class Certificate(Struct):
+    """Results of the commissioning of a rig so far."""
+
+    rig_sha256: str
+    device: str
+    storage: str
+    simulated: bool
+    parts: Parts | None = None
+    """None: the person has not been asked for them yet."""
+    meter: dict[str, str] = {}
+    """The meter's own statements: board, place, firmware, serial number, sensors."""
+    step: tuple[Finished, ...] = ()
+    """The steps that have a verdict."""
+
+    @property
+    def finished(self) -> dict[str, Finished]:
+        """The steps that have a verdict, by key."""
+        return {step.key: step for step in self.step}
+
+    def titles(self, outcome: StepOutcome | None) -> list[str]:
+        """Titles of the steps with this outcome; None: titles of the steps without a verdict."""
+        return [step.title for step in STEPS if self.outcome(step.key) is outcome]
+
+    @property
+    def date_utc(self) -> datetime | None:
+        """Date of the latest verdict."""
+        return max((step.date_utc.astimezone(UTC) for step in self.step), default=None)
+
+    def outcome(self, key: str) -> StepOutcome | None:
+        """Outcome of a step; None if it has no verdict yet."""
+        step = self.finished.get(key)
+        return step.outcome if step else None
+
+    def figure(self, key: str, name: str) -> float | None:
+        """A figure of a step; None if there is none."""
+        step = self.finished.get(key)
+        return step.figures[name].value if step and name in step.figures else None
+
+    def finish(self, key: str, verdict: Verdict, folder: Path | None = None) -> None:
+        """Stores a verdict; it replaces an earlier one."""
+        now_utc = datetime.now(UTC).replace(microsecond=0)
+        place, figures = str(folder or ""), dict(verdict.figures)
+        step = key, verdict.outcome, now_utc, verdict.words, verdict.advice, place, figures, verdict.picture
+        self.step = (*(other for other in self.step if other.key != key), Finished(*step))
+
+    @property
+    def conclusion(self) -> str:
+        """State of the rig in one line."""
+        failed, left = self.titles(StepOutcome.FAILED), self.titles(None)
+        if failed:
+            return f"the rig has not passed yet; failed: {', '.join(failed)}"
+        if left:
+            return f"{len(left)} of {len(STEPS)} steps are left: {', '.join(left)}"
+        skipped = ", ".join(self.titles(StepOutcome.SKIPPED))
+        return f"the rig has passed{f'; left out: {skipped}' if skipped else ''}"
+
+    @property
+    def is_fit(self) -> bool:
+        """Whether every step has a verdict and none failed."""
+        return not self.titles(StepOutcome.FAILED) and not self.titles(None)
+
+
+def commissioning_note(rig: Path, device: str, meter: str | None = None) -> str:
+    """Warning for figures of a rig that is not, or no longer, commissioned; empty if it is.
+
+    Args:
+        rig: path of an existing rig.toml.
+        device: the board that is measured.
+        meter: meter that replaces the one in rig.toml, or None.
+    """
+    path = rig.with_name(FILE)
+    try:
+        certificate = read_certificate(path)
+    except BadInput as fault:
+        return str(fault)
+    if certificate is None or certificate.simulated:
+        return f"this rig has not been commissioned: {COMMAND} shows whether its figures can be trusted"
+    date = f"{certificate.date_utc:%Y-%m-%d}" if certificate.date_utc else "an unknown date"
+    if certificate.rig_sha256 != file_sha256(rig):
+        return f"{rig} has changed since the rig was commissioned ({date}): run {COMMAND} again"
+    if certificate.device != device:
+        return f"the rig was commissioned with device {certificate.device}, not {device}: {COMMAND} --device {device}"
+    if meter:
+        return f"the rig was commissioned with the meter of {rig}, not with {meter}"
+    if not certificate.is_fit:
+        return f"commissioning ({date}): {certificate.conclusion}; {COMMAND} continues"
+    skipped = ", ".join(certificate.titles(StepOutcome.SKIPPED))
+    return f"commissioning ({date}) left out: {skipped}" if skipped else ""
+
+
+def read_certificate(path: Path) -> Certificate | None:
+    """The certificate in a file; None if there is no file. Raises: BadInput: it cannot be read, or is invalid."""
+    if not path.exists():
+        return None
+    try:
+        tables = read_toml(path, _ANEW)
+    except OSError as error:
+        raise BadInput(f"{path} cannot be read: {error.strerror}") from None
+    if tables.get("schema") != SCHEMA:
+        raise BadInput(f"{path}: schema {tables.get('schema')!r}, this program reads {SCHEMA}: {_ANEW}")
+    contents = {key: value for key, value in tables.items() if key not in ("schema", "conclusion")}
+    try:
+        return as_struct(contents, Certificate, f"{path}:")
+    except BadInput as error:
+        raise BadInput(f"{error}; {_ANEW}") from None
+
+
+def write_certificate(path: Path, certificate: Certificate) -> None:
+    """Writes the file, replacing it as a whole."""
+    write_whole(path, to_toml(certificate).encode())
+
+
+def to_toml(certificate: Certificate) -> str:
+    """Text of the file."""
+    lines = [
+        "# Results of the commissioning of this rig: docs/how-to/commission-the-rig.md.",
+        *(["# SIMULATED: it says nothing about any hardware."] if certificate.simulated else []),
+        f"schema = {SCHEMA}",
+        f"simulated = {str(certificate.simulated).lower()}",
+        f"rig_sha256 = {toml_string(certificate.rig_sha256)}  # of rig.toml; any change of it makes this invalid",
+        f"device = {toml_string(certificate.device)}",
+        f"storage = {toml_string(certificate.storage)}",
+        f"conclusion = {toml_string(certificate.conclusion)}",
+    ]
+    if certificate.parts:
+        lines += ["", "[parts]", *_pairs(asdict(certificate.parts))]
+    if certificate.meter:
+        lines += ["", "[meter]", *_pairs(certificate.meter)]
+    for step in STEPS:
+        if finished := certificate.finished.get(step.key):
+            lines += _step_lines(finished, step.title)
+    return "\n".join(lines) + "\n"
+
+
+def _step_lines(finished: Finished, title: str) -> list[str]:
+    lines = [
+        "",
+        f"[[step]]  # {title}",
+        f"key = {toml_string(finished.key)}",
+        f"outcome = {toml_string(finished.outcome)}",
+        f"date_utc = {finished.date_utc.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}",
+        f"words = {toml_string(finished.words)}",
+        *([f"advice = {toml_string(finished.advice)}"] if finished.advice else []),
+        *([f"folder = {toml_string(finished.folder)}"] if finished.folder else []),
+    ]
+    if finished.figures:
+        lines.append("[step.figures]")
+    for name, figure in finished.figures.items():
+        limit = f", limit = {toml_string(figure.limit)}" if figure.limit else ""
+        lines.append(f"{name} = {{ value = {toml_float(figure.value)}, unit = {toml_string(figure.unit)}{limit} }}")
+    if drawn := finished.picture:
+        lines += ["[step.picture]", f"x = {toml_floats(drawn.x)}", f"y = {toml_floats(drawn.y)}"]
+        lines += [f"x_words = {toml_string(drawn.x_words)}", f"y_words = {toml_string(drawn.y_words)}"]
+        if drawn.gain is not None:
+            lines += [f"gain = {toml_float(drawn.gain)}", f"offset = {toml_float(drawn.offset)}"]
+    return lines
+
+
+def _pairs(table: Mapping[str, str]) -> list[str]:
+    return [f"{key} = {toml_string(value)}" for key, value in table.items()]

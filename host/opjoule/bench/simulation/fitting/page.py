@@ -1,0 +1,136 @@
+"""twin.html: measured power and the fitted twin's power on one axis, with every parameter."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from opjoule.bench.simulation.fitting.estimate import Estimate
+from opjoule.bench.simulation.fitting.fit import FittedTwin
+from opjoule.bench.simulation.fitting.recorded import Recorded
+from opjoule.bench.simulation.fitting.replay import Replayed
+from opjoule.pages.drawing.chart import chart_content, chart_frame, chart_scripts
+from opjoule.pages.drawing.markup import Element, element, row, table
+from opjoule.pages.report.html import chart_series, chart_value
+from opjoule.pages.report.page import banner, framed, section
+from opjoule.results.answer import SIMULATED
+from opjoule.results.tracks import PhaseSpan, Track
+
+PAUSE_S = 1.0
+"""Gap between two records on the page's time axis."""
+COLUMNS = ("power_w", "model_w", "residual_w", "processor_w", "medium_w", "tail_w")
+
+
+def page_text(fitted: FittedTwin, profile: str) -> str:
+    """The page's source. `profile`: name of the profile on the page."""
+    first = fitted.records[0]
+    mark = " (SIMULATED)" if fitted.simulated else ""
+    title = f"Twin of {first.board} with {first.medium}{mark}"
+    records = ", ".join(one.name for one in fitted.records)
+    heads = ("phase", "time", "measured", "twin", "twin / measured")
+    energies = table(heads, [row(*balance.words) for balance in fitted.balances()], f"Energy by phase{mark}")
+    body = [row(estimate.key, *shown(estimate), estimate.origin) for estimate in fitted.estimates]
+    columns = ("parameter", "value", "interval (95 %)", "from")
+    parameters = table(columns, body, f"Parameters of the twin{mark}")
+    track, phases = joined(fitted.records, fitted.model)
+    content = chart_content(float(track.bounds_s[-1]), {"power": track}, phases, _panels())
+    main = [
+        element(
+            "header",
+            element("p", "OpJoule twin", class_="kicker"),
+            element("h1", title),
+            element("p", f"from {records}; profile {profile}", class_="workload"),
+            element("p", fitted.verdict()),
+        ),
+        section("trace", "Measured power and the twin's", *chart_frame()),
+        section("energies", "Energy by phase", energies),
+        section("parameters", "Parameters", parameters, *_missing_runs(fitted)),
+    ]
+    banners = [banner("simulated", "SIMULATED", SIMULATED)] if fitted.simulated else []
+    return framed(title, element("div", *banners, class_="banners"), main, chart_scripts(content))
+
+
+def joined(records: Sequence[Recorded], models: Sequence[Replayed]) -> tuple[Track, list[PhaseSpan]]:
+    """All records on one time axis, one after the other: power in the cells of their windows, and their phases."""
+    bounds_s, cells, phases, at_s = [], [], [], 0.0
+    for number, (one, model) in enumerate(zip(records, models, strict=True), 1):
+        windows = one.windows
+        zero_ns = int(windows.start_ns[0])
+        start_s = np.asarray((windows.start_ns - zero_ns) * 1e-9 + at_s, np.float64)
+        end_s = np.asarray((windows.end_ns - zero_ns) * 1e-9 + at_s, np.float64)
+        residual_w = windows.power_w - model.total_w
+        values = np.array([windows.power_w, model.total_w, residual_w, model.processor_w, model.medium_w, model.tail_w])
+        # The time between windows is empty, and so is the pause before the next record.
+        hole = np.append(start_s[1:] - end_s[:-1] > 1e-6, True)
+        at = np.flatnonzero(hole) + 1
+        bounds_s.append(np.insert(start_s, at, end_s[hole]))
+        cells.append(np.insert(values, at, np.nan, axis=1))
+        prefix = f"{number}: " if len(records) > 1 else ""
+        phases += [
+            PhaseSpan(
+                prefix + phase.name,
+                phase.repeat,
+                max((phase.start_board_ns - zero_ns) * 1e-9 + at_s, 0.0),
+                (phase.end_board_ns - zero_ns) * 1e-9 + at_s,
+            )
+            for phase in one.phases
+        ]
+        at_s = float(end_s[-1]) + PAUSE_S
+    whole = np.concatenate(cells, axis=1)
+    edges_s = np.append(np.concatenate(bounds_s), at_s)
+    return Track(edges_s, dict(zip(COLUMNS, whole, strict=True))), phases
+
+
+def _panels() -> list[dict[str, object]]:
+    power = [("power_w", "measured", "--power"), ("model_w", "twin", "--operations")]
+    parts = [
+        ("processor_w", "processor", "--cpu"),
+        ("medium_w", "medium busy", "--written"),
+        ("tail_w", "medium's tail", "--read"),
+    ]
+    measured = chart_value("power_w", "measured", "W", 3, range_=True)
+    return [
+        {**_panel("power, W", 260, power), "readout": [measured, chart_value("model_w", "twin", "W", 3)]},
+        _panel("residual, W", 120, [("residual_w", "measured less twin", "--cpu")]),
+        {**_panel("parts, W", 140, parts), "from_zero": True},
+    ]
+
+
+def _panel(title: str, height: int, series: Sequence[tuple[str, str, str]]) -> dict[str, object]:
+    """One panel of the chart; `series`: column, name and colour of each line."""
+    return {
+        "title": title,
+        "track": "power",
+        "height": height,
+        "series": [chart_series(*line) for line in series],
+        "readout": [chart_value(column, name, "W", 3) for column, name, _ in series],
+    }
+
+
+def shown(estimate: Estimate) -> tuple[str, str]:
+    """Value and interval in words."""
+    scale, unit = (1e-6, "MB/s") if estimate.unit == "B/s" else (1.0, estimate.unit)
+    if estimate.unit == "s" and estimate.value < 0.1:
+        scale, unit = 1e3, "ms"
+    if estimate.u is None:
+        return f"{estimate.value * scale:.4g} {unit}", "assumed"
+    low, high = max(estimate.low, 0.0) * scale, estimate.high * scale
+    return f"{estimate.value * scale:.4g} {unit}", f"{low:.4g} to {high:.4g} {unit}"
+
+
+def missing_runs(fitted: FittedTwin) -> list[str]:
+    """Parameters that the records do not determine, with the run that would determine them, a line each."""
+    runs: dict[str, list[str]] = {}
+    for estimate in fitted.estimates:
+        if estimate.needed_run:
+            runs.setdefault(estimate.needed_run, []).append(estimate.key)
+    return [f"{', '.join(keys)}: {run}" for run, keys in runs.items()]
+
+
+def _missing_runs(fitted: FittedTwin) -> list[Element]:
+    lines = missing_runs(fitted)
+    if not lines:
+        return []
+    return [
+        element("h3", "Runs that would determine the assumed parameters"),
+        element("ul", *(element("li", line) for line in lines)),
+    ]

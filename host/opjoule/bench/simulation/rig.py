@@ -1,0 +1,246 @@
+"""The simulated rig: workloads run on this computer, the supply and the meter around them are simulated."""
+
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from opjoule.base.errors import LinkFault, RigFault
+from opjoule.bench.simulation.computer_watch import ComputerWatch
+from opjoule.bench.simulation.engine_power import EnginePower
+from opjoule.bench.simulation.feed import DELAY_NS, Feed
+from opjoule.bench.simulation.imperfections import Imperfections, medium_chance
+from opjoule.bench.simulation.line_fifo import LineFifo
+from opjoule.bench.simulation.medium_simulator import PROGRAM, MediumSimulator
+from opjoule.bench.simulation.models import Models
+from opjoule.bench.simulation.power_model import LoadModel, PowerModel
+from opjoule.bench.simulation.supply import PERIOD_MS, SimulatedSupply, drawn_for
+from opjoule.boards.board import Board, ProbeOptions
+from opjoule.boards.connection.sessions import new_session
+from opjoule.boards.connection.shell import LocalShell
+from opjoule.boards.databases.registry import background_threads
+from opjoule.boards.media.medium import Medium
+from opjoule.boards.preparation.preparation import Preparation
+from opjoule.boards.profiles import BoardAndMedium, Profile
+from opjoule.boards.programs.binaries import installed_here
+from opjoule.boards.programs.disturbance import Disturbance
+from opjoule.boards.programs.probe import Probe
+from opjoule.boards.state.board_state import read_facts
+from opjoule.clocks.exchanges import Exchange
+from opjoule.energy.operations.computer_load import COMPUTER
+
+
+class DelayedProbe(Probe):
+    """The probe of a simulated board: answers with the board's clock, and with the dirty pages at that clock's time.
+
+    Meter and round trips see a board with a fixed delay behind its computer.
+    """
+
+    def __init__(
+        self,
+        *started: Any,
+        feed: Feed,
+        ended: Callable[[], None],
+        faults: Callable[[], list[str]] = lambda: [],
+        warnings: Callable[[], list[str]] = lambda: [],
+        watches: bool = False,
+    ) -> None:
+        """Starts a probe.
+
+        Args:
+            faults: gives the simulation's faults since its last call; `warnings` likewise.
+            watches: whether to sample the load of this computer, whose clock is then the board's.
+        """
+        self._watches = watches
+        self._watch: ComputerWatch | None = None
+        self._feed, self._call_ended = feed, ended
+        self._simulation_faults, self._simulation_warnings = faults, warnings
+        super().__init__(*started)
+        feed.probe_began()
+
+    def clock_exchange(self) -> Exchange:
+        """The board's clock as the meter sees it: late by the rig's delay.
+
+        A probe that does not answer has ended. From then on the simulated board is idle and its meter continues to
+        sample, as a real one would.
+        """
+        try:
+            real = super().clock_exchange()
+        except LinkFault:
+            self._call_ended()
+            raise
+        return Exchange(real.sent_ns, real.far_received_ns - DELAY_NS, real.far_sent_ns - DELAY_NS, real.received_ns)
+
+    def pending_write_bytes(self) -> int:
+        """Dirty pages of the simulated board, as of its clock."""
+        return self._feed.pending_bytes(time.monotonic_ns() - DELAY_NS)
+
+    def keep_marks(self, path: Path) -> None:
+        """Begins the files of the run: the marks, and beside them the load of this computer."""
+        super().keep_marks(path)
+        if self._watches:
+            self._watch = ComputerWatch(path.with_name(COMPUTER))
+
+    def faults(self) -> list[str]:
+        """Faults of the probe and of the simulation."""
+        return super().faults() + self._simulation_faults()
+
+    def warnings(self) -> list[str]:
+        """Warnings of the probe and of the simulation; the load of this computer is no longer sampled."""
+        self._unwatch()
+        return super().warnings() + self._simulation_warnings()
+
+    def close(self) -> None:
+        """Ends the probe; from then on the simulated board is idle."""
+        self._unwatch()
+        super().close()
+        self._call_ended()
+
+    def _unwatch(self) -> None:
+        if self._watch:
+            self._watch.close()
+
+
+@dataclass(frozen=True, kw_only=True)
+class RigSetup:
+    """What a simulated rig is opened for, and where its files are."""
+
+    root: Path
+    storage: Path
+    """Folder for the simulated board's databases; created here, and removed at the end."""
+    truth: Path
+    seed: int
+    """Seed of the random errors of this rig."""
+    kept: Path | None = None
+    """Folder for loaded databases that is not removed, on the file system of `storage`; None: below `storage`."""
+    database: str = ""
+    """The database to be measured; empty if no engine is needed."""
+    sync: bool = True
+    disturbance: Disturbance | None = None
+
+
+@dataclass(frozen=True)
+class SimulatedRig:
+    """A simulated board and the meter on its supply.
+
+    The board consists only of the processes under its probe, not of the rest of this computer. The rig runs a fixed
+    delay behind this computer, so the simulated board's clock does too: for the meter and for round-trip exchanges, a
+    board_ns happens DELAY_NS later on host_ns.
+    """
+
+    board: Board
+    supply: SimulatedSupply
+    facts: dict[str, Any]
+    """Facts about the simulation for run.json."""
+
+
+@contextmanager
+def twin_rig(
+    board: BoardAndMedium,
+    options: RigSetup,
+    *,
+    imperfections: Imperfections | None = None,
+    twin_profile: Path | None = None,
+) -> Iterator[SimulatedRig]:
+    """A simulated rig whose errors and medium are drawn at random.
+
+    Args:
+        imperfections: the rig's errors, instead of drawn ones.
+        twin_profile: output of `measure.py twin --fit`; its board, medium and supply replace the stated ones.
+    """
+    models, seed = Models.with_profile(twin_profile), options.seed
+    stated = models.load(board, medium_chance(board.medium, seed))
+    drawn = imperfections or drawn_for(board.profile, stated.greatest_w, seed)
+    drawn = drawn.on(models.supply) if models.own_supply else drawn
+    power = PowerModel(stated.board, stated.medium, drawn.supply)
+    model = EnginePower(power, seed, one_thread=background_threads(options.database) == 1)
+    with simulated_rig(board.profile, drawn, power, model, options) as rig:
+        yield replace(rig, facts={**rig.facts, **models.facts()})
+
+
+@contextmanager
+def simulated_rig(
+    profile: Profile,
+    drawn: Imperfections,
+    power: PowerModel,
+    model: LoadModel,
+    options: RigSetup,
+    *,
+    course: bool = True,
+    wired: bool = True,
+    slowed: bool = True,
+    probe: Callable[..., DelayedProbe] = DelayedProbe,
+) -> Iterator[SimulatedRig]:
+    """A simulated board; its medium slows processes under its probe, and they feed the model.
+
+    Args:
+        power: models of board and medium; `model` turns the board's activity into current.
+        course: whether to keep the true energy over time.
+        wired: False: the edges of the sync line do not reach the meter.
+        slowed: False: the files are not on the board's medium.
+        probe: the probe's class, or a function that starts one.
+    Raises: RigFault: the storage exists already, or a simulator does not start.
+    """
+    storage = options.storage
+    try:
+        storage.mkdir(parents=True)  # it is removed at the end, so it must not exist yet
+    except FileExistsError as error:
+        raise RigFault(f"{storage} is there already: simulated storage is made and removed by one run") from error
+    with ExitStack() as opened:
+        opened.callback(shutil.rmtree, storage, ignore_errors=True)
+        program = options.root / "build" / "loader" / PROGRAM
+        simulator = MediumSimulator(program, power.board, power.medium)
+        opened.callback(simulator.close)
+        supply = SimulatedSupply(
+            drawn,
+            model,
+            root=options.root,
+            truth=options.truth,
+            seed=options.seed,
+            course=course,
+            medium=power.medium,
+            work=simulator.work,
+        )
+        opened.callback(supply.close)
+        line = supply.feed.sync
+        if not wired:
+            line = opened.enter_context(closing(LineFifo(supply.folder / "unheard.fifo")))
+        start = partial(
+            probe,
+            feed=supply.feed,
+            ended=supply.feed.probe_ended,
+            faults=lambda: simulator.faults() + supply.faults(),
+            warnings=simulator.warnings,
+            watches=True,
+        )
+        watched = ("--scope", "processes", "--kernel-files", simulator.kernel_files)
+        live = ("--live", str(supply.feed.system.path), "--live-period-ms", str(PERIOD_MS))
+        under = simulator.under if slowed else ()
+        sync = f"virtual:{line.path}" if options.sync else None
+        watching = ProbeOptions(sync, extra=(*watched, *live), under=under, start=start)
+        board = _board(profile, supply.folder / new_session(), watching, options)
+        opened.callback(board.close)
+        why_not = simulator.why_not
+        notes = [f"this computer cannot slow the simulated medium's writes: {why_not}"] if why_not else []
+        yield SimulatedRig(board, supply, {**supply.facts(), "notes": notes})
+
+
+def _board(profile: Profile, folder: Path, probe: ProbeOptions, options: RigSetup) -> Board:
+    folder.mkdir()
+    shell = LocalShell()
+    return Board(
+        profile.name,
+        profile.cores,
+        shell,
+        installed_here(options.root / "build", options.database),
+        facts={**read_facts(shell).values, "connection": "simulated"},
+        session=str(folder),
+        kept=str(options.kept or ""),
+        preparation=Preparation(shell, Medium(str(options.storage))),
+        probe=probe,
+        disturbance=options.disturbance,
+    )

@@ -1,0 +1,249 @@
+"""True figures of a simulated measurement next to the measured ones. No part of the estimate imports this module.
+
+The definitions are those of docs/method/energy.md, with the simulator's exact energy instead of the trace.
+"""
+
+import json
+import math
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any, Final
+
+from opjoule.base.errors import RecordFault
+from opjoule.base.units import Measured, counted
+from opjoule.bench.simulation.part_course import COURSE, PARTS, TAIL, WRITE_BACK, PartCourse
+from opjoule.energy.operations.operation_table import ACTIVITIES
+from opjoule.results.comparison.cell_mean import cell_mean
+from opjoule.results.comparison.compared_run import ComparedRun
+from opjoule.results.quantities import by_kind
+from opjoule.results.rounding import quantity_text, rounded, with_unit
+from opjoule.runs.evaluation.quantities.attribution import READS
+from opjoule.runs.evaluation.quantities.definition import ALL_TOLD, Definition
+from opjoule.runs.record.phases import Cycle, Phase, worked_repeats
+from opjoule.runs.record.run_record import RunRecord
+
+WHOLE = "energy_j"
+"""Column of the file with the total energy of all parts."""
+
+
+def true_figures(course: PartCourse, phases: Sequence[Phase], operations: float) -> dict[str, float]:
+    """True values of figures of result.json, means over the repeats."""
+    by_repeat = [_true_repeat(course, cycle) for cycle in _cycles(phases)]
+    keys = [key for key in by_repeat[0] if all(key in figures for figures in by_repeat)]
+    means = {key: fmean(figures[key] for figures in by_repeat) for key in keys}
+    for key in ("energy_j", "marginal_energy_j"):
+        if key in means and operations:
+            means[key.replace("_j", "_per_operation_j")] = means[key] / operations
+    return means
+
+
+def _cycles(phases: Sequence[Phase]) -> list[Cycle]:
+    cycles = [Cycle.of(phases, repeat) for repeat in worked_repeats(phases)]
+    return [cycle for cycle in cycles if cycle]
+
+
+def true_parts(course: PartCourse, cycles: Sequence[Cycle]) -> dict[str, float]:
+    """Energy above idle of each part in run and settle [J], means over the cycles."""
+    spans = [(cycle.work.start_board_ns, (cycle.drain or cycle.work).end_board_ns) for cycle in cycles]
+    by_cycle = [course.between(*span) for span in spans]
+    return {name: fmean(parts[name] for parts in by_cycle) for name in course.energy_j}
+
+
+def _true_repeat(course: PartCourse, cycle: Cycle) -> dict[str, float]:
+    def energy_j(phase: Phase) -> float:
+        return course.between(phase.start_board_ns, phase.end_board_ns)[WHOLE]
+
+    def power_w(phase: Phase) -> float:
+        return energy_j(phase.steady) / phase.steady.duration_s
+
+    run = cycle.work
+    figures = {"run_energy_j": energy_j(run), "power_w": energy_j(run) / run.duration_s}
+    if not cycle.baselines:
+        return figures
+    idle_w = fmean(power_w(phase) for phase in cycle.baselines)
+    drain = cycle.drain
+    write_back_j = energy_j(drain) - idle_w * drain.duration_s if drain else 0.0
+    whole_j = figures["run_energy_j"] + write_back_j
+    marginal_j = whole_j - idle_w * run.duration_s
+    figures |= {"idle_power_w": idle_w, "energy_j": whole_j, "marginal_energy_j": marginal_j}
+    return figures | ({"write_back_energy_j": write_back_j} if drain else {})
+
+
+SHOWN = {
+    "marginal_energy_per_operation_j": "marginal energy of an operation",
+    "energy_j": "energy",
+    "run_energy_j": "energy of the run alone",
+    "write_back_energy_j": "energy of settle",
+    "idle_power_w": "idle power",
+}
+
+
+@dataclass(frozen=True)
+class KnownFigure:
+    """One figure of a result with its true value."""
+
+    about: str
+    true: float
+    value: float | None
+    """None if the figure is not stated."""
+    u: float | None
+    unit: str
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether there is an interval that could contain the true value."""
+        return self.value is not None and self.u is not None
+
+    @property
+    def holds(self) -> bool:
+        """Whether the stated interval contains the true value."""
+        return abs((self.value or 0.0) - self.true) <= (self.u or 0.0) if self.has_interval else False
+
+    def __str__(self) -> str:
+        """The line for the terminal."""
+        digit_u = None if self.u is None else self.u / 10  # one digit more than the stated figure
+        shown = rounded(self.true, digit_u, self.unit)
+        known = f"SIMULATED truth: {self.about} {with_unit(shown.value, shown.unit)}"
+        if self.value is None or self.u is None:
+            return f"{known}; not stated"
+        stated = quantity_text(Measured(self.value, self.u, self.unit))
+        return f"{known}; stated {stated} {'holds it' if self.holds else 'DOES NOT HOLD IT'}"
+
+
+def true_values(record: Path) -> dict[str, float]:
+    """True values of figures of a simulated record, by their keys in result.json; empty if they are not known."""
+    if not (record / COURSE).exists() or not (record / "result.json").exists():
+        return {}
+    run, result = RunRecord.open(record).run, json.loads((record / "result.json").read_text(encoding="utf-8"))
+    if run.status == "partial":  # the simulator ended before the run and lacks the true values of the rest
+        return {}
+    operations = (result.get("operations") or {}).get("value") or 0.0
+    return true_figures(PartCourse.read(record / COURSE), run.phases, operations)
+
+
+def known_figures(record: Path) -> list[KnownFigure]:
+    """The figures of a simulated record whose true value is known.
+
+    They include kinds of operation and activities, identifiable or not, if the simulated board knows their energy. An
+    energy without a stated interval is left out.
+    """
+    true = true_values(record)
+    if not true:
+        return []
+    run, result = RunRecord.open(record).run, json.loads((record / "result.json").read_text(encoding="utf-8"))
+    whole = [
+        _beside(about, true[key], result[key])
+        for key, about in SHOWN.items()
+        if key in true and isinstance(result.get(key), dict)
+    ]
+    known = [figure for figure in whole if figure.has_interval]
+    if not (record / PARTS).exists():  # of a board without a loader on this computer
+        return known
+    course = PartCourse.read(record / PARTS)
+    parts_j = true_parts(course, _cycles(run.phases))
+    return known + _kinds(parts_j, result, true.get("marginal_energy_j")) + _activities(parts_j, result)
+
+
+def _kinds(own_j: dict[str, float], result: dict[str, Any], above_idle_j: float | None) -> list[KnownFigure]:
+    """Each kind of operation with energy: what it causes in all, and while it is carried out."""
+    counts = {kind: entry["count"]["value"] for kind, entry in by_kind(result).items()}
+    told_j = {kind: own_j[kind] for kind in counts if own_j.get(kind)}
+    writing = [kind for kind in told_j if kind not in READS]
+    if len(counts) == 1 and above_idle_j is not None:
+        told_j = dict.fromkeys(counts, above_idle_j)
+    elif len(writing) == 1 and above_idle_j is not None:
+        told_j |= {writing[0]: above_idle_j - math.fsum(told_j.values()) + told_j[writing[0]]}
+    figures = []
+    for kind, entry in by_kind(result).items():
+        if not (own_j.get(kind) and counts[kind]):
+            continue
+        told = entry.get(ALL_TOLD)
+        if told and above_idle_j is not None and (len(writing) == 1 or len(counts) == 1):
+            figures.append(_beside(f"{kind}, all told", told_j[kind] / counts[kind], told))
+        figures.append(_beside(kind, own_j[kind] / counts[kind], entry["energy_per_operation_j"]))
+    return figures
+
+
+def _activities(true_j: dict[str, float], result: dict[str, Any]) -> list[KnownFigure]:
+    """Each activity with energy."""
+    stated = result.get("by_activity") or {}
+    drawn = [name for name in (*ACTIVITIES, WRITE_BACK, TAIL) if true_j.get(name)]
+    given = [name for name in drawn if isinstance(stated.get(name), dict)]
+    figures = [_beside(_ACTIVITIES.get(name, name), true_j[name], stated[name]) for name in given]
+    together, kinds = stated.get("unseparated"), stated.get("foreground")
+    unidentified = [name for name in given if stated[name]["value"] is None]
+    if unidentified and together and together["u"] and kinds and kinds["value"] is not None:
+        about = " + ".join(unidentified) + (" together" if len(unidentified) > 1 else "")
+        figures.append(_beside(about, math.fsum(true_j[name] for name in unidentified), together))
+    return figures
+
+
+_ACTIVITIES = {WRITE_BACK: "the medium's write-back", TAIL: "the medium's tail"}
+
+
+def _beside(about: str, true: float, stated: dict[str, Any]) -> KnownFigure:
+    return KnownFigure(about, true, stated["value"], stated["u"], stated["unit"])
+
+
+def held_line(record: Path) -> str:
+    """One line for a record: how many of its stated intervals contain the true values; empty if none is known."""
+    held = _held(_stated_figures(record), "stated intervals")
+    return f"{_MARK}{held}{_HOLD}" if held else ""
+
+
+def cells_line(cells: Iterable[Sequence[ComparedRun]], quantities: Iterable[Definition]) -> str:
+    """The same for the records of some cells, and for the means of the cells with several records.
+
+    The true value of a mean is the mean over its records; a mean that leaves a record out is not counted.
+    """
+    known = [list(cell) for cell in cells]
+    places = dict.fromkeys(run.place for cell in known for run in cell)
+    figures = [figure for place in places for figure in _stated_figures(place)]
+    if not figures:
+        return ""
+    true_by_place = {place: true_values(place) for place in places}
+    several = [cell for cell in known if len(cell) > 1]
+    means = [mean for of in quantities for cell in several if (mean := _mean(cell, of, true_by_place))]
+    parts = [
+        _held(figures, f"stated intervals of {counted(len(places), 'record')}"),
+        _held(means, "of their means"),
+    ]
+    return f"{_MARK}{' and '.join(filter(None, parts))}{_HOLD}"
+
+
+def print_cells_line(
+    cells: Iterable[Sequence[ComparedRun]], quantities: Iterable[Definition], *, as_json: bool
+) -> None:
+    """Prints `cells_line` if it is not empty, on stderr beside JSON."""
+    if line := cells_line(cells, quantities):
+        print(line, file=sys.stderr if as_json else sys.stdout)
+
+
+_MARK: Final = "SIMULATED truth: "
+_HOLD: Final = " hold the true value"
+
+
+def _held(figures: Sequence[KnownFigure], of: str) -> str:
+    """For example "9 of 10 stated intervals"; empty without a figure."""
+    return f"{sum(figure.holds for figure in figures)} of {len(figures)} {of}" if figures else ""
+
+
+def _stated_figures(record: Path) -> list[KnownFigure]:
+    """The record's figures with an interval and a true value; none if the simulator's files are damaged."""
+    with suppress(OSError, ValueError, LookupError, RecordFault):
+        return [figure for figure in known_figures(record) if figure.has_interval]
+    return []
+
+
+def _mean(
+    cell: Sequence[ComparedRun], of: Definition, true_by_place: Mapping[Path, Mapping[str, float]]
+) -> KnownFigure | None:
+    """The mean of a cell beside the mean of the true values; None if it has no interval or leaves a record out."""
+    number = cell_mean([run.numbers for run in cell], of)
+    true = [true_by_place[run.place][of.key] for run in cell if of.key in true_by_place[run.place]]
+    figure = _beside(of.label, fmean(true), number) if len(true) == len(cell) == number.get("runs") else None
+    return figure if figure and figure.has_interval else None

@@ -1,0 +1,185 @@
+"""Checks of a board behind ssh that change nothing: for `measure.py doctor`."""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Self
+
+from opjoule.base.errors import BadInput, OpJouleError
+from opjoule.boards.connection.shell import Shell
+from opjoule.boards.connection.steps import as_root
+from opjoule.boards.on_board import script
+from opjoule.boards.preparation.preparation import plan_for
+from opjoule.boards.profiles import Profile, find_profile
+from opjoule.boards.programs.binaries import LOADER, PROBE, find_program, install_programs
+from opjoule.boards.rig.board import open_shell
+from opjoule.boards.rig.file import RigDevice
+from opjoule.boards.state.board_state import BoardFacts, read_facts
+from opjoule.boards.state.state_gate import HWMON
+
+PULSE_S: Final = 0.5
+PULSES: Final = 3
+"""Number of pulses on a sync line that a meter listens to."""
+_EDGES_LIMIT_S: Final = 2.0
+"""Time limit from the last pulse to its last edge: the meter's line and this computer's load."""
+_FLAGS = script("power_flags.sh")
+EdgesSoFar = Callable[[int, float], int]
+"""Function that gives the sync edges seen by a meter, once there are so many or the time is over [s]."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One check, and the remedy if it failed."""
+
+    about: str
+    well: bool
+    detail: str
+    remedy: str = ""
+    is_note: bool = False
+    """Whether it is neither sound nor a fault: a warning, or something that only some measurements need."""
+
+    @classmethod
+    def note(cls, about: str, detail: str) -> Self:
+        """A finding that needs no remedy, but is not sound either."""
+        return cls(about, True, detail, is_note=True)
+
+
+def examine_board(
+    name: str, described: RigDevice, builds: Path, *, pulses: int = 0, edges: EdgesSoFar | None = None
+) -> Iterator[Finding]:
+    """Checks connection, rights, loader, remaining changes, sync line and each medium of one board.
+
+    Args:
+        pulses: number played on the sync line; 0 only requests the line from the kernel, with its level unchanged.
+        edges: gives the edges that arrive; None if no meter listens.
+    """
+    try:
+        shell = open_shell(described)
+    except OpJouleError as error:
+        yield Finding(name, False, str(error))
+        return
+    try:
+        board = read_facts(shell)
+        yield Finding(name, True, f"{board.values['system']}, {board.values['kernel']}, {board.machine}")
+        yield from _board(name, board, builds)
+        profile = find_profile(name)
+        yield from _sync(name, shell, board, builds, described.sync or profile.sync, pulses, edges)
+        yield _under_voltage(name, shell, profile)
+        for medium in described.storage:
+            yield _medium(name, shell, board, described, medium)
+    except OpJouleError as error:
+        yield Finding(name, False, str(error))
+    finally:
+        shell.close()
+
+
+def _board(name: str, board: BoardFacts, builds: Path) -> Iterator[Finding]:
+    yield Finding(
+        f"{name} rights",
+        board.rights != "none",
+        f"user {board.values.get('user')}: {board.rights}",
+        "let the user use sudo without a password, or for one program alone (host/measure.py sudoers); otherwise its "
+        "settings stay as they are",
+    )
+    try:
+        programs = [find_program(builds, board.machine, program) for program in (LOADER, PROBE)]
+        yield Finding(f"{name} loader", True, ", ".join(map(str, programs)))
+    except OpJouleError as error:
+        yield Finding(f"{name} loader", False, str(error))
+    if board.journal_left:
+        remedy = f"host/measure.py restore --device {name}"
+        yield Finding(f"{name} state", False, "an earlier measurement has not been undone", remedy)
+
+
+def _sync(
+    name: str, shell: Shell, board: BoardFacts, builds: Path, sync: str, pulses: int, edges: EdgesSoFar | None
+) -> Iterator[Finding]:
+    if not sync.startswith("gpio:"):
+        return
+    before = edges(0, 0.0) if edges else 0
+    try:
+        program = install_programs(shell, builds, board.machine, board.cache).probe
+        pin = look_at_pin(shell, [*as_root(board.rights), program], sync, pulses)
+    except OpJouleError as error:
+        remedy = "'probe gpio' on the board lists its lines; or sync = \"none\""
+        yield Finding(f"{name} sync", False, str(error), remedy)
+        return
+    if sync.startswith("gpio:sysfs:") and board.values.get("user_id") != "0":
+        remedy = "connect as root, or name the line where the kernel has a GPIO character device"
+        yield Finding(f"{name} sync", False, f"{sync} can be driven by root alone", remedy)
+        return
+    about = pin or f"{sync}, about which the kernel says nothing"
+    played = f"; {pulses} pulses of {PULSE_S:g} s were played" if pulses and not edges else ""
+    yield Finding(f"{name} sync", True, about + played)
+    if pulses and edges:
+        arrived = edges(before + 2 * pulses, _EDGES_LIMIT_S) - before
+        yield edges_finding(name, 2 * pulses, arrived)
+    if "denied" in board.values.get("gpio", "") and board.rights == "none":
+        remedy = "add the user to the group of /dev/gpiochip*, or let it use sudo without a password"
+        words = f"user {board.values.get('user')} may not open the GPIO chips"
+        yield Finding(f"{name} sync", False, words, remedy)
+
+
+def look_at_pin(shell: Shell, probe: list[str], carrier: str, pulses: int = 0) -> str:
+    """Requests the sync line from the board's kernel, and drives it only if `pulses` is not 0.
+
+    Args:
+        pulses: number of pulses, half a second each; 0 leaves the pin's level and direction unchanged.
+    Returns: the line in words; empty for a sysfs line, of which nothing more is known.
+    Raises: BadInput: with the probe's message: no such line, in use, or no access. LinkFault: no connection.
+    """
+    drive = ["--pulses", str(pulses)] if pulses else []
+    ran = shell.run([*probe, "gpio", "--sync", carrier, *drive], limit_s=60 + 2 * PULSE_S * pulses)
+    if ran.status != 0:
+        raise BadInput(ran.last_line().removeprefix("probe: "))
+    for line in ran.text().splitlines():
+        if pin := json.loads(line).get("gpio"):
+            called = f" '{pin['name']}'" if pin["name"] else ", which the kernel has no name for"
+            now = f"free, now an {pin['direction']}put; character device {pin['interface']}"
+            return f"{pin['chip']} line {pin['line']}{called}, {now}"
+    return ""
+
+
+def edges_finding(name: str, played: int, arrived: int) -> Finding:
+    """Compares the edges that the board played with those that the meter captured."""
+    about, said = f"{name} sync line", f"{arrived} of {played} edges arrived at the meter"
+    if arrived == 0:
+        return Finding(
+            about,
+            False,
+            f"{said}: the wire is dead",
+            "check the wire from the board's pin to the buffer's input, its supply and enable (pin 1 to GND), and its "
+            "output to D8; a multimeter shows the pulses of doctor --pulses 20",
+        )
+    if arrived == played:
+        return Finding(about, True, said)
+    return Finding(
+        about,
+        False,
+        f"{said}: the line {'loses' if arrived < played else 'picks up'} edges",
+        "100 kohm from the buffer's input to GND, the board's ground joined to the buffer's, a short wire",
+    )
+
+
+def _under_voltage(name: str, shell: Shell, profile: Profile) -> Finding:
+    """Reports under-voltage if the board detects it; a kernel without detection is not a fault of the rig."""
+    flags = shell.run(["sh", "-c", _FLAGS, "sh", profile.throttled, HWMON]).text().split()
+    about = f"{name} under-voltage"
+    if not flags:
+        return Finding.note(about, "the board does not report it: watch the voltage in the trace")
+    return Finding(about, True, ", ".join(flags))
+
+
+def _medium(name: str, shell: Shell, board: BoardFacts, described: RigDevice, medium: str) -> Finding:
+    place = described.storage[medium]
+    if not place.device:
+        paths = place.path, place.path.rpartition("/")[0]
+        usable = any(shell.run(["test", "-w", path]).status == 0 for path in paths)
+        remedy = f"mount the medium and make {place.path} writable for {board.values.get('user')}"
+        return Finding(f"{name} {medium}", usable, place.path, remedy)
+    try:
+        plan_for(shell, board, place, described.state, described.cpufreq)
+    except OpJouleError as error:
+        return Finding(f"{name} {medium}", False, str(error))
+    return Finding(f"{name} {medium}", True, f"{place.device}{' (expendable)' if place.expendable else ''}")

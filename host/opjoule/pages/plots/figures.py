@@ -1,0 +1,184 @@
+"""All figures of some records, with their tables and methods, in one folder."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from fnmatch import fnmatch
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import Final
+
+from matplotlib.figure import Figure
+
+from opjoule.base.errors import BadInput
+from opjoule.base.files import write_whole
+from opjoule.pages.plots.bars import Drawn, activity_bars, bars, told_bars
+from opjoule.pages.plots.grid import grid_figures
+from opjoule.pages.plots.phases import cold_figures, study_figures
+from opjoule.pages.plots.planes import energy_and_delay, energy_and_throughput
+from opjoule.pages.plots.series import curve_figures, series_figures
+from opjoule.pages.plots.style import drawn, save
+from opjoule.pages.plots.tables import csv_table, latex_table, methods
+from opjoule.results.comparison.compared_run import ComparedRun
+from opjoule.results.comparison.index import gather
+from opjoule.results.comparison.plotted import ENERGY, Plotted, check_drawable, known, plotted
+from opjoule.results.comparison.run_warnings import warnings_of
+from opjoule.results.comparison.study.rows import StudyTable, read_studies
+from opjoule.results.comparison.study.table import BEST_TABLE, TABLE, as_csv, best_csv
+from opjoule.results.comparison.value_words import measure_words, quantity_words
+from opjoule.runs.studies.definition import DEVICE, StudyFolder
+
+NamedFigure = tuple[str, Callable[[], Figure]]
+"""(name of a figure's files, function that draws it)."""
+_BANDWIDTH: Final = Drawn("bandwidth_bytes_per_s", "bandwidth", "B/s")
+_LATENCY: Final = Drawn("latency_s.mean", "mean latency", "s")
+_POWER: Final = Drawn("power_w", "power", "W")
+_PROCESSOR: Final = Drawn("cpu_fraction", "processor use", "1")
+_DISK: Final = [Drawn("disk_written_bytes", "disk written", "B"), Drawn("disk_read_bytes", "disk read", "B")]
+FIGURES: Final[dict[str, Callable[[Plotted], Figure]]] = {
+    "bandwidth-latency": lambda of: bars(of, _BANDWIDTH, [_LATENCY], "mean latency"),
+    "energy-power": lambda of: bars(of, Drawn("energy_j", "energy", "J"), [_POWER], "power"),
+    "cpu-io": lambda of: bars(of, _PROCESSOR, _DISK, "disk"),
+    "energy-delay": energy_and_delay,
+    "energy-throughput": energy_and_throughput,
+    "energy-by-activity": activity_bars,
+    "energy-all-told": told_bars,
+}
+"""Name of the files -> function that draws the figure."""
+NEEDED: Final = {"bandwidth-latency": _BANDWIDTH.path, "energy-delay": ENERGY, "energy-throughput": ENERGY}
+"""Figure -> number of result.json without which it is empty, if studies may lack this number."""
+TOLD: Final = "energy-all-told"
+OF_A_STUDY: Final[dict[str, Callable[[Plotted], Figure]]] = {
+    "bandwidth-latency": FIGURES["bandwidth-latency"],
+    "energy-power": lambda of: bars(of, Drawn("run_energy_j", "energy of the run", "J"), [_POWER], "power"),
+    "cpu-io": lambda of: bars(of, _PROCESSOR, [Drawn("disk_bytes", "disk read and written", "B")], "disk I/O"),
+    "energy-by-activity": activity_bars,
+}
+"""Figures drawn for each figure of a study. Bandwidth, power, processor use and energy are those of the run; I/O is the
+sum of bytes read and written."""
+
+
+def write_figures(
+    places: Sequence[str], folder: Path, although: Iterable[str] = (), study: StudyFolder | None = None
+) -> Iterator[str]:
+    """Draws every figure of the runs in or below some places, which may be patterns.
+
+    `although`: groups of settings that may differ, as for a comparison; `study`: draws only the counterparts of its
+    paper's figures, in the paper's order.
+    Yields: the warnings of the runs, one line for each thing written, and one for each record that was left out.
+    Raises: BadInput: there is no run with a result, or a comparison would refuse the runs.
+    """
+    layout = plotted(*gather(places))
+    yield from map(str, warnings_of(cell.runs for cell in layout.cells))
+    allowed = frozenset(although)
+    for shown in (layout, *figures_of_studies(layout.runs).values()):
+        yield from check_drawable(shown, allowed)
+    if folder.exists() and not folder.is_dir():
+        raise BadInput(f"--out {folder} is a file: name a folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    tables = read_studies([run.place for run in layout.runs])
+    everything = chain(_of_runs(layout), *map(_of_phases, tables))
+    parts = set()
+    for name, draw in _of_paper(layout, tables, study) if study else everything:
+        made = save(drawn(draw), folder, name)
+        parts.add(name.partition("-")[0])
+        yield f"{made[0].with_suffix('')}: {', '.join(path.suffix[1:] for path in made)}"
+    for at, part in enumerate(study.counterparts if study else (), 1):
+        if part.drawn and f"{at:02}" not in parts:
+            yield f"not drawn: {part.paper} ({part.shows}): these records have nothing of it to compare"
+    texts = {"table.csv": csv_table(layout), "table.tex": latex_table(layout), "methods.txt": methods(layout)}
+    for table in tables:
+        name = Path(table.name).name
+        texts |= {f"{name}-{TABLE}": as_csv(table), f"{name}-{BEST_TABLE}": best_csv(table)}
+    for name, text in texts.items():
+        write_whole(folder / name, text.encode())
+        yield str(folder / name)
+    for name in () if study else FIGURES:
+        if words := _lacking(name, layout):
+            yield f"not drawn: {name}: no run has a value for its {words}"
+    for line in layout.left_out:
+        yield f"left out: {line}"
+
+
+def _of_paper(layout: Plotted, tables: Sequence[StudyTable], study: StudyFolder) -> Iterator[NamedFigure]:
+    """The counterparts of a paper's figures, numbered in its order."""
+    of_runs, media = dict(_of_runs(layout)), {run.value("storage") for run in layout.runs}
+    for at, part in enumerate(study.counterparts, 1):
+        fitting = (any(fnmatch(medium, pattern) for pattern in part.media) for medium in media)
+        if part.media and not all(fitting):
+            continue
+        there = dict(of_runs)
+        for table in [study_table.with_phases(part.phases) for study_table in tables]:
+            there |= dict([*_of_phases(table), *curve_figures(table)])
+        for name in [name for name in there if any(fnmatch(name, pattern) for pattern in part.drawn)]:
+            paper = "".join(letter if letter.isalnum() else "-" for letter in part.paper.lower())
+            yield f"{at:02}-{paper}-{name}", there[name]
+
+
+def _of_runs(layout: Plotted) -> Iterator[NamedFigure]:
+    """Figures of any runs, or of the figures of a workload study."""
+    figures = figures_of_studies(layout.runs)
+    for of, shown in figures.items():
+        for name, draw in OF_A_STUDY.items():
+            if name in FIGURES:
+                yield f"{of}-{name}", partial(draw, shown)
+    others = [run for run in layout.runs if not figures or not run.asked.get("figures")]
+    rest = layout if not figures else plotted(others) if others else None
+    for name, draw in FIGURES.items() if rest else ():
+        if rest and not _lacking(name, rest):
+            yield name, partial(draw, rest)
+
+
+def _lacking(name: str, layout: Plotted) -> str:
+    """The number in words without which a figure is empty; empty if a run has it."""
+    if name == TOLD:
+        any_told = any(known(layout.cells, of.key) for of in layout.told)
+        return "" if any_told else "energy all told of each of several kinds of operation"
+    if name not in NEEDED or known(layout.cells, NEEDED[name]):
+        return ""
+    of = layout.runs[0].quantities.get(NEEDED[name])
+    return quantity_words(of) if of else measure_words(NEEDED[name])
+
+
+def _of_phases(study: StudyTable) -> Iterator[NamedFigure]:
+    """Figures of a study's phases."""
+    yield from (*study_figures(study), *cold_figures(study), *series_figures(study), *grid_figures(study))
+
+
+SCALE: Final = "scale"
+NAMED: Final = (SCALE, "journal")
+"""Axes whose values are only clear with the name of the axis."""
+
+
+def figures_of_studies(runs: Iterable[ComparedRun]) -> dict[str, Plotted]:
+    """Name (`s1-figure-7`) -> its cells, by the study's axes, without figures that have only one value to compare.
+
+    A figure that does not compare boards is drawn once for each board (`s1-figure-3-rpi4`). The records state which
+    figures show them, and by which axes (`figures` in `asked` of run.json).
+    """
+    shown: dict[str, list[ComparedRun]] = {}
+    about: dict[str, list[str]] = {}
+    for run in runs:
+        for figure, by in (run.asked.get("figures") or {}).items():
+            name = f"{Path(str(run.asked['folder'])).name}-figure-{figure}"
+            shown.setdefault(name, []).append(run)
+            about[name] = [str(axis) for axis in by]
+
+    def words(run: ComparedRun, axis: str) -> str:
+        return f"{axis} {run.value(axis)}" if axis in NAMED else run.words(axis)
+
+    return {
+        part: plotted(few, words=words, axes=[*few[0].asked["cell"], SCALE])
+        for name, figure_runs in sorted(shown.items())
+        for part, few in _parts(name, figure_runs, about[name])
+        if any(len({run.value(axis) for run in few}) > 1 for axis in about[name])
+    }
+
+
+def _parts(name: str, runs: Sequence[ComparedRun], about: Sequence[str]) -> Iterator[tuple[str, list[ComparedRun]]]:
+    """A figure as a whole, or divided by board."""
+    boards = sorted({run.value(DEVICE) for run in runs})
+    if DEVICE in about or len(boards) == 1:
+        yield name, list(runs)
+        return
+    for board in boards:
+        yield f"{name}-{board}", [run for run in runs if run.value(DEVICE) == board]

@@ -1,0 +1,174 @@
+"""report.html: one run record as one self-contained page that opens from disk, without a network."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from opjoule.base.files import write_whole
+from opjoule.base.units import Measured, Missing, Unstated
+from opjoule.pages.drawing.chart import chart_content, chart_frame, chart_scripts
+from opjoule.pages.drawing.markup import element
+from opjoule.pages.drawing.svg import KINDS
+from opjoule.pages.report import sections
+from opjoule.pages.report.activity_stack import activity_stack
+from opjoule.pages.report.figure import trace_figure
+from opjoule.pages.report.latency_histogram import latency_histogram
+from opjoule.pages.report.page import asset, framed, section
+from opjoule.pages.report.provenance import losses, provenance, sensor_errors
+from opjoule.pages.report.sections import phases_table, repeats_table
+from opjoule.pages.report.timeline import Timeline, read_timeline
+from opjoule.results.answer import Answer, open_answer
+from opjoule.runs.record.run_record import RunRecord
+
+
+def write_report(of: Path | RunRecord, timeline: Timeline | None = None) -> Path:
+    """Writes `report.html` of a record, however its run ended; returns its path. Raises: RecordFault: unreadable."""
+    answer = open_answer(of)
+    page = render(answer, timeline or read_timeline(answer.record))
+    target = answer.record.path("report.html")
+    write_whole(target, page.encode())
+    return target
+
+
+def render(answer: Answer, timeline: Timeline) -> str:
+    """HTML of the page."""
+    if "power" in timeline.tracks:
+        # The static picture is for print and for readers without scripts.
+        chart = chart_frame(timeline.notes, trace_figure(answer, timeline))
+    else:
+        chart = [element("p", note, class_="reason") for note in timeline.notes]
+    main = [
+        sections.headline(answer),
+        section("trace", "Power and work over time", *chart, *losses(timeline.lost)),
+        section(
+            "numbers",
+            "Numbers",
+            *phases_table(answer.result),
+            *repeats_table(answer.concluded.by_repeat, answer.quantities),
+            *sections.latency(answer, timeline.latency),
+            *latency_histogram(timeline.latency_counts),
+            *sections.breakdown(answer.result, "by_operation", "By kind of operation", "operation"),
+            *sections.breakdown(answer.result, "by_activity", "By activity", "activity"),
+            *activity_stack(answer.record, answer.result),
+            *sections.components(answer),
+            *sections.budgets(answer),
+            *sensor_errors(answer),
+            *sections.battery(answer),
+            *sections.quantities(answer),
+        ),
+        section("provenance", "Where these numbers come from", *provenance(answer)),
+    ]
+    banners = sections.banners(answer)
+    scripts = f"{chart_scripts(content(answer, timeline))}\n<script>\n{asset('battery.js')}</script>"
+    return framed(answer.title, banners, main, scripts)
+
+
+def content(answer: Answer, timeline: Timeline) -> dict[str, Any]:
+    """Packed data of the page's chart."""
+    idle = answer.quantity("idle_power_w")
+    return chart_content(
+        timeline.duration_s,
+        timeline.tracks,
+        timeline.phases,
+        panels(answer, timeline),
+        lost=timeline.lost,
+        lanes=timeline.lanes,
+        idle_power=None if isinstance(idle, Missing) else {"value_w": idle.value, "u_w": idle.u},
+    )
+
+
+LANE_HEIGHT = 24
+KIND_COLOURS = tuple(f"--kind-{number}" for number in range(KINDS))
+
+
+def panels(answer: Answer, timeline: Timeline) -> list[dict[str, Any]]:
+    """Panels of the time chart, for drawing/assets/panels.js; one whose data the record lacks is left out."""
+    if "power" not in timeline.tracks:
+        return []
+    made = [_power(answer)]
+    if "operations" in timeline.tracks:
+        made.append(_operations(list(timeline.tracks["operations"].mean)))
+    if timeline.lanes:
+        height = LANE_HEIGHT * len(timeline.lanes) + 10
+        made.append({"title": "activity", "track": "power", "height": height, "lanes": True})
+    if "system" in timeline.tracks:
+        mean = timeline.tracks["system"].mean
+        known = {column for column, values in mean.items() if np.isfinite(values).any()}
+        made += [panel for panel in _system() if known & {line["column"] for line in panel["series"]}]
+    return made
+
+
+def _power(answer: Answer) -> dict[str, Any]:
+    idle = answer.quantity("idle_power_w")
+    levels = []
+    if isinstance(idle, Measured | Unstated):
+        levels = [{"label": f"idle {idle.value:.2f} W", "value": idle.value}]
+    return {
+        "title": "power, W",
+        "track": "power",
+        "height": 260,
+        "gaps": True,
+        "levels": levels,
+        "series": [chart_series("power_w", "power", "--power", envelope=True)],
+        "readout": [
+            chart_value("power_w", "power", "W", 3, range_=True),
+            chart_value("current_a", "current", "A", 4, range_=True),
+            chart_value("voltage_v", "voltage", "V", 3, range_=True),
+        ],
+    }
+
+
+def _operations(columns: list[str]) -> dict[str, Any]:
+    """Panel of all operations and, if there is more than one kind, of each kind."""
+    total, *by_kind = columns
+    series, readout = [], [chart_value(total, "operations", "/s", 0)]
+    if len(by_kind) > 1:
+        names = [column.removesuffix("_per_s") for column in by_kind]
+        series += [chart_series(*line) for line in zip(by_kind, names, KIND_COLOURS, strict=False)]
+        readout += [chart_value(column, name, "/s", 0) for column, name in zip(by_kind, names, strict=True)]
+    # Last, so that it is drawn on top.
+    series.append(chart_series(total, "all", "--operations"))
+    return {
+        "title": "operations /s",
+        "track": "operations",
+        "height": 140,
+        "from_zero": True,
+        "series": series,
+        "readout": readout,
+    }
+
+
+def _system() -> list[dict[str, Any]]:
+    """Panels of processor, medium and dirty pages, for the board and for the workload on it."""
+    cores, rate, size = ("cores", 2), ("MB/s", 1), ("MB", 1)
+    return [
+        _panel("busy cores", (("board_cores", "board", "--cpu", "CPU", *cores),
+                              ("process_cores", "workload", "--kind-1", "CPU of the workload", *cores))),
+        _panel("I/O, MB/s", (("written_mb_per_s", "written", "--written", "disk written", *rate),
+                             ("read_mb_per_s", "read", "--read", "disk read", *rate))),
+        _panel("dirty, MB", (("dirty_mb", "dirty pages", "--dirty", "dirty pages", *size),)),
+    ]  # fmt: skip
+
+
+def _panel(title: str, lines: Sequence[tuple[str, str, str, str, str, int]]) -> dict[str, Any]:
+    """A panel of the board's counters. A line is (column, name, colour, and name, unit and digits in the read-out)."""
+    return {
+        "title": title,
+        "track": "system",
+        "height": 110,
+        "from_zero": True,
+        "series": [chart_series(column, name, colour) for column, name, colour, *_ in lines],
+        "readout": [chart_value(column, words, unit, digits) for column, _, _, words, unit, digits in lines],
+    }
+
+
+def chart_series(column: str, label: str, colour: str, *, envelope: bool = False) -> dict[str, Any]:
+    """A line of a panel: a track's column, its name, and its colour in drawing.css."""
+    return {"column": column, "label": label, "colour": colour, "envelope": envelope}
+
+
+def chart_value(column: str, label: str, unit: str, digits: int, *, range_: bool = False) -> dict[str, Any]:
+    """A number of the read-out: a track's column, its name, unit and digits."""
+    return {"column": column, "label": label, "unit": unit, "digits": digits, "range": range_}

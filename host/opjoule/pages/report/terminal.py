@@ -1,0 +1,223 @@
+"""The summary on the terminal: the answer in a sentence, tables, the largest uncertainty, and the record's path."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from opjoule.base.terminal import terminal
+from opjoule.base.units import Measured, Missing, Quantity, Unstated, exact
+from opjoule.pages.report.advice import largest_parts, remedies
+from opjoule.pages.report.head import head_lines
+from opjoule.pages.report.sections import HEAD, phase_rows
+from opjoule.results.answer import Answer, open_answer
+from opjoule.results.quantities import all_told_paths, by_kind, quantity, row
+from opjoule.results.rounding import NONE, percent, quantity_text
+from opjoule.runs.evaluation.faults import advised_length
+from opjoule.runs.evaluation.quantities.attribution import READS
+from opjoule.runs.evaluation.quantities.definition import ALL_TOLD, Definition, Topic
+from opjoule.runs.record.result import StatedAlignment
+from opjoule.runs.record.run_record import RunRecord
+
+BANNER_STYLES = {
+    **dict.fromkeys(("simulated", "warning"), "bold black on yellow"),
+    **dict.fromkeys(("partial", "failed", "altered", "faulty"), "bold white on red"),
+}
+SHORT_SIMULATED = "no board was measured; these joules come from a power model"
+Line = tuple[str, str, str]
+
+
+def print_summary(of: Path | RunRecord, console: Console | None = None) -> None:
+    """Prints the results of a run in 80 columns. Raises: RecordFault: no readable run.json."""
+    console = console or terminal()
+    answer = open_answer(of)
+    console.print()
+    console.print(Text(answer.sentence, style="bold"), soft_wrap=False)
+    for line in head_lines(answer.run):
+        console.print(Text(line, style="dim"))
+    for banner in answer.banners:
+        words = SHORT_SIMULATED if banner.kind == "simulated" else banner.text
+        console.print(Text.assemble((f" {banner.title} ", BANNER_STYLES[banner.kind]), f" {words}"))
+    if answer.trace_only:
+        print_trace(answer, console)
+    elif answer.result:
+        console.print()
+        tables = [
+            _table(lines(answer), *_NUMBER_COLUMNS),
+            _table(part_rows(answer), *_WORD_COLUMNS),
+            _table(phase_rows(answer.result), *({"header": name, "no_wrap": True} for name in HEAD)),
+        ]
+        for shown in (table for table in tables if table.row_count):
+            console.print(shown)
+            console.print()
+        console.print(_table(_limits(answer), *_WORD_COLUMNS))
+    # These lines are never broken, since they are copied, and read by other programs.
+    directory = answer.record.directory
+    console.print(Text(f"record               {directory}"), soft_wrap=True)
+    if (directory / "report.html").exists():
+        console.print(Text(f"report               {directory / 'report.html'}"), soft_wrap=True)
+
+
+_NUMBER_COLUMNS: Final = (
+    {"style": "dim", "no_wrap": True},
+    {"style": "bold", "no_wrap": True},
+    {"style": "dim", "overflow": "fold"},
+)
+"""Columns of a table of numbers: name, value and note."""
+_WORD_COLUMNS: Final = ({"style": "dim", "no_wrap": True, "min_width": 19}, {"overflow": "fold"})
+
+
+def _table(rows: Iterable[Sequence[str]], *columns: Mapping[str, Any]) -> Table:
+    """Table of plain texts; square brackets in a path or a reason are not markup."""
+    has_head = any("header" in column for column in columns)
+    table = Table(box=None, show_header=has_head, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
+    for column in columns:
+        table.add_column(**column)
+    for cells in rows:
+        table.add_row(*map(Text, cells))
+    return table
+
+
+def lines(answer: Answer) -> Iterator[Line]:
+    """Rows of the main table: name, value and note."""
+    for definition in answer.quantities.shown("line"):
+        if definition.line and (definition.required or definition.key in answer.result):
+            name, note = definition.line
+            yield name, _shown(answer, definition.key), _note(answer, definition, note)
+
+
+def _shown(answer: Answer, path: str) -> str:
+    return row(answer.result, answer.quantities, path).brief
+
+
+def _note(answer: Answer, of: Definition, note: str) -> str:
+    """The note, with the values that it names filled in; a missing energy gives its reason, a missing latency none."""
+    number = answer.quantity(of.key)
+    if isinstance(number, Missing) and of.topic in {Topic.ENERGY, Topic.LATENCY}:
+        return number.reason if of.topic is Topic.ENERGY else ""
+    if of.top == "alignment":
+        return _alignment(answer.concluded.alignment or StatedAlignment())
+    named = [part for part in note.split("; ") if all(map(answer.quantities.get, _NAMED.findall(part)))]
+    return _NAMED.sub(lambda match: _shown(answer, match[1]), "; ".join(named))
+
+
+_NAMED = re.compile(r"{([^}]+)}")
+
+
+def _alignment(alignment: StatedAlignment) -> str:
+    failed = [check for check in alignment.checks if not check.passed]
+    outcome = "cross-checked" if alignment.checks else "nothing to check it with"
+    if failed:
+        outcome = "; ".join(check.detail for check in failed)
+    return f"rms by {alignment.method or NONE}; {outcome}"
+
+
+def _limits(answer: Answer) -> Iterator[tuple[str, str]]:
+    """The largest part of the uncertainty, and advice on how to improve the result."""
+    for name, share in largest_parts(answer.result, answer.quantities)[:1]:
+        yield "largest uncertainty", f"{name}, {percent(share)} of the variance"
+    words, run = answer.wording, answer.run
+    more = advised_length(answer.concluded.warnings) or words.more(run)
+    advice = remedies(answer.result, answer.quantities, more, words.apart(run), run.plan.idle_s)
+    for number, remedy in enumerate(advice):
+        yield "to make it better" if number == 0 else "", remedy
+
+
+_SHOWN_ELSEWHERE: Final = ("idle", "harness", "foreground")
+_TOGETHER: Final = "unseparated"
+_NONE_OF_IT: Final = "not found: the engine"
+_OF_A_REPEAT: Final = re.compile(r"(repeat \d+: )?")
+
+
+def part_rows(answer: Answer) -> list[tuple[str, str]]:
+    """(name, energy with a note) of each kind and each activity; an activity that never began is left out.
+
+    Parts that cannot be separated share one row; the last row gives the reasons in short.
+    """
+    parts = [*_kinds(answer.result), *_activities(answer)]
+    # The reason without its repeat and without figures, for example "too few windows".
+    unknown = {
+        name: _OF_A_REPEAT.sub("", number.reason, count=1).partition(":")[0]
+        for name, number, _ in parts
+        if isinstance(number, Missing)
+    }
+    rows = [
+        (name, f"{quantity_text(number)}  {note}")
+        for name, number, note in parts
+        if name not in unknown and name != _TOGETHER
+    ]
+    together = answer.quantity(f"by_activity.{_TOGETHER}")
+    # Without the kinds if the energy of all kinds is known.
+    foreground = not isinstance(answer.quantity("by_activity.foreground"), Missing)
+    kinds = [name for name, *_ in _kinds(answer.result)] if foreground else []
+    names = [name for name in unknown if name not in kinds]
+    if names and not isinstance(together, Missing):
+        note = "together" if len(names) > 1 else "what the other parts leave"
+        rows.append((" + ".join(names), f"{quantity_text(together)}  {note}"))
+        if len(names) == 1:
+            del unknown[names[0]]
+    reasons = [f"{name} ({why})" for name, why in unknown.items()]
+    return [*rows, *([("not identifiable", ", ".join(reasons))] if reasons else [])]
+
+
+def _kinds(result: Mapping[str, Any]) -> list[tuple[str, Quantity, str]]:
+    """Rows of each kind: what one operation costs all told, if there are several kinds, and the parts of that."""
+    told, rows = all_told_paths(result), []
+    for kind, entry in by_kind(result).items():
+        parts = _PARTS_OF_A_KIND if kind in told else _PARTS_OF_A_KIND[1:2]
+        if kind in told and kind in READS:  # what it draws while it is carried out is all
+            parts = _PARTS_OF_A_KIND[:1]
+        for key, words, note in parts:
+            energy = quantity(result, f"by_operation.{kind}.{key}")
+            if key in entry and not (isinstance(energy, Measured) and energy == exact(0.0, "J")):
+                rows.append((f"{kind}{words}", energy, note))
+    return rows
+
+
+_PARTS_OF_A_KIND: Final = (
+    (ALL_TOLD, ", all told", "each, above idle, with all that it causes"),
+    ("energy_per_operation_j", "", "each, while it is carried out"),
+    ("background_energy_per_operation_j", ", later", "each: syncs, background work, write-back and tail"),
+)
+
+
+def _activities(answer: Answer) -> list[tuple[str, Quantity, str]]:
+    rows = []
+    for definition in answer.quantities.below("by_activity"):
+        is_part = definition.topic is Topic.PART and definition.label not in _SHOWN_ELSEWHERE
+        energy = answer.quantity(definition.key)
+        never = isinstance(energy, Missing) and energy.reason.startswith(_NONE_OF_IT)
+        if is_part and definition.top in answer.result and not never:
+            rows.append((definition.label.replace("_", "-"), energy, definition.meaning))
+    return rows
+
+
+SIMULATED_TRACE = "SIMULATED: a program was at the other end of the port, not a meter"
+CLOCKS = {"host": "this computer's clock", "board": "the board's clock", "meter": "the meter's own clock"}
+
+
+def print_trace(answer: Answer, console: Console | None = None) -> None:
+    """Prints a line for each number of a record without a workload; a simulated one is marked SIMULATED first."""
+    console = console or terminal()
+    if answer.record.simulated:
+        console.print(Text(SIMULATED_TRACE, style="bold black on yellow"))
+    table = _table(trace_lines(answer), *_NUMBER_COLUMNS)
+    if table.row_count:
+        console.print(table)
+
+
+def trace_lines(answer: Answer) -> Iterator[tuple[str, str, str]]:
+    """Rows of a trace's table: name, value with interval, and a note."""
+    for definition in answer.quantities.shown("traced"):
+        key, number = definition.key, answer.quantity(definition.key)
+        if key not in answer.result:
+            continue
+        note = number.reason if isinstance(number, Missing | Unstated) else f"k = {number.k:.3g}"
+        if key == "duration_s" and isinstance(number, Measured):
+            clock = answer.concluded.timebase.clock
+            note = f"k = 2, by {CLOCKS.get(clock, clock)}"
+        yield definition.traced, quantity_text(number), note

@@ -1,0 +1,206 @@
+"""One run as input of a comparison: its settings and its result; and the check whether runs may be compared."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+from opjoule.base.errors import BadInput, RecordFault, unknown
+from opjoule.results.answer import Banner, open_answer
+from opjoule.results.comparison.costs import costs, time_beside
+from opjoule.results.comparison.settings import (
+    GROUPS,
+    RIG,
+    VERSIONS,
+    Disagreement,
+    Settings,
+    disagreements,
+    groups_of,
+    kept,
+    settings_of,
+    value_bytes,
+)
+from opjoule.results.comparison.value_words import label
+from opjoule.results.quantities import all_told_paths
+from opjoule.runs.evaluation.quantities.definition import Definition, Quantities
+from opjoule.runs.record.job_results import stand_ins_of
+from opjoule.runs.record.run_record import RunRecord, reading
+from opjoule.runs.studies.definition import SYSTEM
+
+
+@dataclass(frozen=True)
+class ComparedRun:
+    """One record with a result."""
+
+    place: Path
+    simulated: bool
+    condition: Mapping[str, str]
+    """Axis -> value, from its index; empty for a record outside a campaign."""
+    index: Path | None
+    """The folder whose index lists it."""
+    rank: int
+    """Place of its condition among those of the index, in the requested order."""
+    subject: str
+    """Subject of the run, in the wording of its study: a database, a command line."""
+    status: str
+    started_utc: str
+    """ISO 8601; empty if the record does not state it."""
+    trace_only: bool
+    """Whether no workload was run."""
+    asked: Mapping[str, Any] = field(repr=False)
+    settings: Settings = field(repr=False)
+    numbers: Mapping[str, Any] = field(repr=False)
+    """result.json."""
+    quantities: Quantities = field(repr=False)
+    repeats: int | None = None
+    """Number of complete cycles behind its mean numbers."""
+    too_short: bool = False
+    """Whether the run's own warning says that it allows no conclusion."""
+    warnings: tuple[Banner, ...] = ()
+    """Banners about its end, its faults and its notes."""
+    stand_ins: tuple[str, ...] = ()
+    """Names of the software that others stood in for."""
+
+    def value(self, axis: str) -> str:
+        """The run's value of an axis, or of a group of settings, as text."""
+        if axis in self.condition:
+            return self.condition[axis]
+        known = self.settings.get(axis, {})
+        if axis == RIG:  # `rig` of the options is a file
+            return " ".join(known.values()) or "default"
+        if axis == "value_size" and known:
+            return value_bytes(known)
+        if (asked := self.asked.get(axis)) is not None and not isinstance(asked, list | bool):
+            return str(asked) if "," not in str(asked) else " ".join(known.values())
+        return " ".join(known.values()) or "default"
+
+    def words(self, axis: str) -> str:
+        """The value for a figure: full names of databases and media, empty if nothing was stated."""
+        if axis in ("db", SYSTEM):
+            return self.subject
+        known = self.value(axis)
+        return "" if known == "default" and axis not in self.condition else label(axis, known)
+
+    @cached_property
+    def told(self) -> list[Definition]:
+        """What an operation of each of its kinds costs all told; empty with one kind, whose cost is the headline."""
+        named = map(self.quantities.named, all_told_paths(self.numbers).values())
+        return [of for of in named if of]
+
+    @property
+    def compared(self) -> list[Definition]:
+        """Quantities that its study compares; the costs of the work, those of its kinds and its time come first."""
+        time = time_beside(self.quantities)
+        first = [*costs(self.quantities), *self.told, *([time] if time else [])]
+        compared = self.quantities.shown("compared")
+        return [*first, *(quantity for quantity in compared if quantity not in first)]
+
+
+def told_by(runs: Iterable[ComparedRun]) -> list[Definition]:
+    """What an operation of each kind in some runs costs all told."""
+    return list({of.key: of for run in runs for of in run.told}.values())
+
+
+def read_compared(record: RunRecord, condition: Mapping[str, str] | None = None, rank: int = 0) -> ComparedRun:
+    """Reads a record for comparisons; `condition` and `rank` come from its index, None and 0 without one.
+
+    Raises: RecordFault: unreadable, changed since it ended, or without a result.
+    """
+    with reading(record.directory):
+        answer = open_answer(record)
+        if not answer.result:
+            raise RecordFault("; ".join(record.faults) or answer.problem)
+        return ComparedRun(
+            record.directory,
+            record.simulated,
+            condition or {},
+            None if condition is None else record.directory.parent,
+            rank,
+            answer.wording.subject(record.run),
+            record.status,
+            record.run.found.started_utc or "",
+            answer.trace_only,
+            kept(record.document.get("asked", {})),
+            settings_of(record.document),
+            kept(answer.result),
+            answer.quantities,
+            answer.concluded.repeats,
+            answer.concluded.too_short,
+            tuple(answer.warnings),
+            stand_ins_of(record),
+        )
+
+
+SIDE: Final = "side"
+"""The axis of runs before and after a change."""
+SHORT: Final = "short"
+"""In `although`: allows runs that are too short."""
+STUDY_CELL: Final = ("study", "cell")
+"""Group and key of a setting."""
+_SHOWN: Final = 4
+"""Greatest number of differences in a refusal."""
+
+
+def check_comparable(
+    strata: Iterable[Sequence[Sequence[ComparedRun]]],
+    by: Sequence[str],
+    although: Iterable[str] = (),
+    *,
+    cells: bool = False,
+) -> list[str]:
+    """Checks that runs differ only in the axes by which they are compared.
+
+    Args:
+        strata: groups to compare with each other, each a list of runs of one setting.
+        by: axes of the comparison; (SIDE,) for before and after.
+        cells: whether the cells of a study may differ: they are shown side by side, not judged.
+    Returns: a line for each difference in a group of `although`.
+    Raises: BadInput: another difference.
+    """
+    refused: dict[str, Disagreement] = {}
+    lines: dict[str, str] = {}
+    allowed, is_change = set(although), tuple(by) == (SIDE,)
+    explained = {RIG} | {group for axis in by if axis != SIDE for group in groups_of(axis)}
+    if is_change:
+        explained |= set(VERSIONS)
+    for groups in strata:
+        everything = [run.settings for runs in groups for run in runs]
+        of_groups = [disagreements([run.settings for run in runs], {RIG}) for runs in groups]
+        inside = {(one.group, one.key): one for differences in of_groups for one in differences}
+        between = {(one.group, one.key): one for one in disagreements(everything, explained)}
+        indexes = {run.index for runs in groups for run in runs}
+        declared = len(indexes) == 1 and None not in indexes and not is_change  # by the file of one campaign
+        for setting, one in {**inside, **between}.items():
+            if cells and setting == STUDY_CELL:
+                continue
+            line = str(one)
+            if one.group in allowed:
+                lines[line] = f"compared although they differ: {line}"
+            elif declared and setting not in inside and one.group not in (*VERSIONS, "simulated"):
+                lines[line] = f"beside {', '.join(by)} the campaign's file varies {line}"
+            else:
+                refused[line] = one
+        if is_change:
+            lines |= {str(one): f"the change: {one}" for one in disagreements(everything) if one.group in VERSIONS}
+    if refused:
+        raise BadInput(_refusal(refused))
+    return list(lines.values())
+
+
+def allowed_groups(text: str | None) -> frozenset[str]:
+    """Groups of settings named by `--although`, separated by commas. Raises: BadInput: an unknown group."""
+    names = [name.strip() for name in (text or "").split(",") if name.strip()]
+    for name in names:
+        if name not in (*GROUPS, SHORT):
+            raise BadInput(f"--although: {unknown('group of settings', name, (*GROUPS, SHORT))}")
+    return frozenset(names)
+
+
+def _refusal(refused: dict[str, Disagreement]) -> str:
+    names = ",".join(dict.fromkeys(difference.group for difference in refused.values()))
+    shown = "; ".join(list(refused)[:_SHOWN]) + ("; and more" if len(refused) > _SHOWN else "")
+    return (
+        f"these runs are not comparable. They differ in {shown}. Compare them by it, name fewer runs, or allow it with "
+        f"--although {names}"
+    )

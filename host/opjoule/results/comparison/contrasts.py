@@ -1,0 +1,397 @@
+"""Runs compared by an axis: which runs may be compared, ratios with their intervals, and conclusions.
+
+Runs with one value of the axis are repeats of one setting; each combination of the other axes of their index is a
+separate stratum. Errors common to both sides of a ratio cancel (energy/comparison.py). All comparisons of one question
+are judged together by Holm's rule. A question without quantities asks for both costs of the work (costs.py). What each
+kind of operation costs all told is then shown beside them, and is not judged.
+"""
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Final, Self
+
+from opjoule.base.errors import BadInput, DataFault
+from opjoule.base.units import Measured, counted
+from opjoule.energy.comparison import Side, holm, ratio, ratio_limits, same_probability
+from opjoule.results.comparison.cell_mean import RIG_NAME, cell_mean, comparison_side, sides_within_blocks
+from opjoule.results.comparison.compared_run import SHORT, SIDE, ComparedRun, check_comparable, told_by
+from opjoule.results.comparison.costs import costs, kind_of, time_beside
+from opjoule.results.comparison.run_warnings import RunWarning, marks_of, warnings_of
+from opjoule.results.comparison.settings import RIG
+from opjoule.results.comparison.value_words import listed, quantity_words, value_order
+from opjoule.results.quantities import by_kind
+from opjoule.results.quantities import quantity as quantity_at
+from opjoule.runs.evaluation.quantities.definition import Definition
+
+LIMIT: Final = 0.0455
+"""Greatest p-value of a significant difference, in line with all stated intervals (95.45 %, k = 2)."""
+BEFORE: Final = "before"
+AFTER: Final = "after"
+TOO_SHORT_RUNS: Final = "the runs are too short"
+SINGLE_RUNS: Final = "a side is a single run"
+BESIDE: Final = "shown beside the costs that are judged"
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question that a comparison answers."""
+
+    by: tuple[str, ...]
+    """Axes, or groups of settings; (SIDE,) for before and after."""
+    metrics: tuple[str, ...] = ()
+    """Keys of quantities; empty for both costs of the work (costs.py)."""
+    against: str = ""
+    """Reference value of the axis; empty for every pair."""
+    although: frozenset[str] = frozenset()
+    """Groups of settings that may differ."""
+    tolerance: float = 0.0
+    """Relative change below which a difference does not count."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Runs with one value of the axis in one stratum."""
+
+    stratum: Mapping[str, str]
+    name: str
+    runs: tuple[ComparedRun, ...]
+    means: dict[str, Side] = field(default_factory=dict, repr=False)
+    """Key of a compared quantity -> its mean, if the group has one."""
+
+    def mean(self, of: Definition) -> dict[str, Any]:
+        """The mean of a quantity as a number of result.json."""
+        return cell_mean([run.numbers for run in self.runs], of)
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """Comparison of two groups by one quantity."""
+
+    quantity: Definition
+    stratum: Mapping[str, str]
+    a: str
+    b: str
+    side_a: Side = field(repr=False)
+    side_b: Side = field(repr=False)
+    probability: float | None = None
+    """p-value of the difference under the null hypothesis; None if the contrast is not judged."""
+    adjusted: float | None = None
+    """p-value adjusted by Holm's rule over all contrasts."""
+    judged: int = 1
+    """Number of contrasts that were judged together."""
+    left: int = 1
+    """Number of those that do not differ significantly; Holm's rule multiplies the smallest of their p-values by it."""
+    cannot: str = ""
+    """Reason why the contrast is not judged: TOO_SHORT_RUNS, SINGLE_RUNS or BESIDE; empty if it is."""
+
+    @cached_property
+    def ratio(self) -> Measured | None:
+        """a / b to first order; None unless both are above 0."""
+        return ratio(self.side_a, self.side_b) if min(self.side_a.value, self.side_b.value) > 0 else None
+
+    @cached_property
+    def limits(self) -> tuple[float, float]:
+        """Ends of the ratio's own interval, which contains 1 exactly if the two do not differ significantly."""
+        return ratio_limits(self.side_a, self.side_b)
+
+    @cached_property
+    def limits_together(self) -> tuple[float, float] | None:
+        """Simultaneous interval of the ratio (Bonferroni); None if the contrast is not judged."""
+        if self.ratio is None or self.adjusted is None:
+            return None
+        return ratio_limits(self.side_a, self.side_b, LIMIT / self.judged)
+
+    @property
+    def turned(self) -> Self:
+        """The same contrast with `b` as its first side."""
+        return replace(self, a=self.b, b=self.a, side_a=self.side_b, side_b=self.side_a)
+
+    @property
+    def greater_first(self) -> Self:
+        """The contrast with its greater side as `a`."""
+        return self if self.side_a.value >= self.side_b.value else self.turned
+
+    @property
+    def differs_alone(self) -> bool:
+        """Whether the two differ significantly if judged alone, but not among all contrasts."""
+        return self.probability is not None and self.probability < LIMIT and not self.differs
+
+    @property
+    def differs(self) -> bool:
+        """Whether the two differ significantly, by more than the tolerance."""
+        return self.adjusted is not None and self.adjusted < LIMIT
+
+
+@dataclass(frozen=True)
+class Compared:
+    """The answer to a question."""
+
+    question: Question
+    simulated: bool
+    groups: tuple[Group, ...]
+    contrasts: tuple[Contrast, ...]
+    quantities: tuple[Definition, ...]
+    """Quantities by which the groups are judged."""
+    beside: tuple[Definition, ...]
+    """Quantities that are shown beside them and not judged: the time of the work, if both costs are asked for."""
+    notes: tuple[str, ...]
+    """Notes for the reader, one line each."""
+    told: tuple[Definition, ...] = ()
+    """What each kind of operation costs all told, if both costs are asked for; not judged either."""
+    told_contrasts: tuple[Contrast, ...] = ()
+    """Contrasts by these, each with a ratio and no p-value."""
+
+    @property
+    def axes(self) -> list[str]:
+        """Axes of the strata."""
+        return list(self.groups[0].stratum)
+
+    @property
+    def shown(self) -> tuple[Definition, ...]:
+        """All quantities whose means are shown."""
+        return (*self.quantities, *self.told, *self.beside)
+
+    @property
+    def with_ratios(self) -> list[Definition]:
+        """All quantities by which two groups are compared."""
+        return [of for of in (*self.quantities, *self.told) if self.contrasts_of(of)]
+
+    @property
+    def judged(self) -> int:
+        """Number of its contrasts that are judged."""
+        return sum(contrast.adjusted is not None for contrast in self.contrasts)
+
+    @property
+    def warnings(self) -> list[RunWarning]:
+        """Warnings of the runs."""
+        return warnings_of(group.runs for group in self.groups)
+
+    def marks(self, contrast: Contrast) -> list[str]:
+        """Warnings of both sides of a contrast, in one or two words each."""
+        sides = [self.group(name, contrast.stratum) for name in (contrast.a, contrast.b)]
+        sides.sort(key=self.groups.index)
+        return list(dict.fromkeys(mark for group in sides for mark in marks_of(group.runs)))
+
+    def contrasts_of(self, quantity: Definition, stratum: Mapping[str, str] | None = None) -> list[Contrast]:
+        """The contrasts of a quantity, in one stratum or in all."""
+        everything = (*self.contrasts, *self.told_contrasts)
+        of_quantity = (contrast for contrast in everything if contrast.quantity.key == quantity.key)
+        return [contrast for contrast in of_quantity if stratum in (None, contrast.stratum)]
+
+    def group(self, name: str, stratum: Mapping[str, str]) -> Group:
+        """The group of this name in a stratum."""
+        return next(group for group in self.groups if (group.name, group.stratum) == (name, stratum))
+
+
+def compare(runs: Sequence[ComparedRun], question: Question, sides: Mapping[int, str] | None = None) -> Compared:
+    """Compares the runs; `sides`: number of the run -> BEFORE or AFTER, if the question is by side.
+
+    Raises: BadInput: nothing to compare, or runs that are not comparable. DataFault: no two groups have the quantity.
+    """
+    groups = _groups(runs, question, sides)
+    strata = [[group.runs for group in members] for _, members in itertools.groupby(groups, lambda of: of.stratum)]
+    notes = check_comparable(strata, question.by, question.although)
+    quantities = _quantities(runs, question.metrics)
+    contrasts = _all_contrasts(groups, quantities, question, notes)
+    if not contrasts:
+        why = next((line for line in notes if "left out" in line), "no two groups of runs have it")
+        names = ", ".join(map(quantity_words, quantities))
+        raise DataFault(f"{names}: nothing to compare: {why}")
+    energies = [contrast for contrast in contrasts if "_j" in contrast.quantity.key]
+    if not all(contrast.side_a.shared and contrast.side_b.shared for contrast in energies):
+        notes.append(
+            "the meter's gain error does not cancel in the ratios of energies, because its sensor has no "
+            "name: give it one with label= behind its port (docs/how-to/calibrate.md)"
+        )
+    told = [] if question.metrics else told_by(runs)
+    of_told = _all_contrasts(groups, told, question, [])
+    notes += [line for of in told for line in _without_interval(groups, of)]
+    return Compared(
+        question,
+        any(run.simulated for run in runs),
+        tuple(groups),
+        tuple(judged(contrasts, question.tolerance)),
+        tuple(quantities),
+        tuple(_beside(runs, question)),
+        tuple(dict.fromkeys(notes)),
+        tuple(of for of in told if _is_known(runs, of)),
+        tuple(replace(contrast, cannot=BESIDE) for contrast in of_told),
+    )
+
+
+def judged_together(answers: Sequence[Compared]) -> list[Compared]:
+    """Several answers, with their comparisons judged together as for one question."""
+    contrasts = [contrast for answer in answers for contrast in answer.contrasts]
+    tolerance = max((answer.question.tolerance for answer in answers), default=0.0)
+    together = iter(judged(contrasts, tolerance))
+    return [replace(answer, contrasts=tuple(next(together) for _ in answer.contrasts)) for answer in answers]
+
+
+def _all_contrasts(
+    groups: Sequence[Group], quantities: Sequence[Definition], question: Question, notes: list[str]
+) -> list[Contrast]:
+    """Contrasts by each quantity of all pairs that have it, not yet judged; fills in the means of the groups."""
+    for quantity in quantities:
+        for group in groups:
+            if side := _mean(group, quantity, notes):
+                group.means[quantity.key] = side
+    return [
+        contrast
+        for quantity in quantities
+        for a, b in _pairs(groups, question)
+        if quantity.key in a.means and quantity.key in b.means
+        for contrast in _contrasts(quantity, a, b, question, notes)
+    ]
+
+
+def _without_interval(groups: Sequence[Group], told: Definition) -> Iterator[str]:
+    """A line for each reason why runs that have a kind of operation do not state what it costs all told."""
+    by_reason: dict[str, list[str]] = {}
+    for group in groups:
+        of_kind = [run.numbers for run in group.runs if kind_of(told) in by_kind(run.numbers)]
+        lacking = [of for of in (quantity_at(numbers, told.key) for numbers in of_kind) if not isinstance(of, Measured)]
+        if lacking:
+            name = " ".join(group.runs[0].condition.values()) or group.name
+            words = f"{name} ({len(lacking)} of {counted(len(group.runs), 'run')})"
+            by_reason.setdefault(lacking[0].reason, []).append(words)
+    for reason, names in by_reason.items():
+        yield f"{quantity_words(told)} has no interval in {listed(names)}: {reason}"
+
+
+def _contrasts(quantity: Definition, a: Group, b: Group, question: Question, notes: list[str]) -> list[Contrast]:
+    """Contrast of two groups; empty without a block in common on several rigs."""
+    sides = compared_sides(quantity, a, b, (a.means[quantity.key], b.means[quantity.key]), question)
+    if sides is None:
+        notes.append(
+            f"{a.name} and {b.name} are left out: no block has both on one rig, so a difference could "
+            f"be that of the rigs; --although {RIG} compares them anyway"
+        )
+        return []
+    short = SHORT not in question.although and any(run.too_short for run in (*a.runs, *b.runs))
+    cannot = why_not_judged(*sides, too_short=short)
+    return [Contrast(quantity, a.stratum, a.name, b.name, *sides, cannot=cannot)]
+
+
+def compared_sides(
+    quantity: Definition, a: Group, b: Group, means: tuple[Side, Side], question: Question
+) -> tuple[Side, Side] | None:
+    """The means of two groups; within blocks if they were measured on several rigs, None without a common block."""
+    apart = {SIDE, RIG, "device"} & set(question.by) or RIG in question.although
+    rigs = {run.asked.get(RIG_NAME) for run in (*a.runs, *b.runs)}
+    return means if len(rigs) <= 1 or apart else sides_within_blocks(a.runs, b.runs, quantity)
+
+
+def why_not_judged(a: Side, b: Side, *, too_short: bool) -> str:
+    """TOO_SHORT_RUNS or SINGLE_RUNS; empty for two sides that can be judged."""
+    if too_short:
+        return TOO_SHORT_RUNS
+    return "" if a.repeated and b.repeated else SINGLE_RUNS
+
+
+def _groups(runs: Sequence[ComparedRun], question: Question, sides: Mapping[int, str] | None) -> list[Group]:
+    if not runs:
+        raise BadInput("there is no run with a result to compare")
+    apart = sorted({axis for run in runs for axis in run.condition} - set(question.by))
+    by_group: dict[tuple[tuple[str, ...], str], list[ComparedRun]] = {}
+    for number, run in enumerate(runs):
+        name = sides[number] if sides else " ".join(run.value(axis) for axis in question.by)
+        by_group.setdefault((tuple(run.value(axis) for axis in apart), name), []).append(run)
+    ranks: dict[tuple[str, ...] | str, int] = {}
+    for parts, members in by_group.items():
+        rank = min(run.rank for run in members)
+        for part in parts:
+            ranks[part] = min(rank, ranks.get(part, rank))
+
+    def place(at: tuple[tuple[str, ...], str]) -> list[object]:
+        """In the campaign's order, else by name; before and after in that order."""
+        values, name = at
+        of_values = ranks[values], [value_order(value) for value in values]
+        return [*of_values, ranks[name], name != BEFORE, value_order(name)]
+
+    groups = [
+        Group(dict(zip(apart, at[0], strict=True)), at[1], tuple(by_group[at])) for at in sorted(by_group, key=place)
+    ]
+    names = {group.name for group in groups}
+    if len(names) < 2:
+        what = f"--by {','.join(question.by)}" if question.by != (SIDE,) else "--before and --after"
+        raise BadInput(f"{what}: all runs with a result are of '{names.pop()}': there is nothing to compare it with")
+    if question.against and question.against not in names:
+        raise BadInput(f"--against {question.against}: there are {', '.join(sorted(names))}")
+    return groups
+
+
+def _pairs(groups: Sequence[Group], question: Question) -> list[tuple[Group, Group]]:
+    """Pairs (a, b) of groups of one stratum in the groups' order; if there is a reference group, `b` is that."""
+    pairs = [(a, b) for a, b in itertools.combinations(groups, 2) if a.stratum == b.stratum]
+    reference = BEFORE if question.by == (SIDE,) else question.against
+    if not reference:
+        return pairs
+    return [(b, a) if a.name == reference else (a, b) for a, b in pairs if reference in (a.name, b.name)]
+
+
+def _quantities(runs: Sequence[ComparedRun], keys: Sequence[str]) -> list[Definition]:
+    """Raises: BadInput: a key that a study of the runs does not have."""
+    first = runs[0].quantities
+    if not keys:
+        headline, *in_all = costs(first)
+        return [headline, *(of for of in in_all if _is_known(runs, of))]
+    quantities = []
+    for key in dict.fromkeys(keys):
+        named = first.named(key)
+        if named is None:
+            known = [of.key for of in first.shown("compared")]
+            raise BadInput(f"--metric {key}: there is no such quantity; for example {', '.join(known[:4])}")
+        quantities.append(named)
+    return quantities
+
+
+def _beside(runs: Sequence[ComparedRun], question: Question) -> list[Definition]:
+    """The time of the work, if the question names no quantities and a run states it."""
+    time = None if question.metrics else time_beside(runs[0].quantities)
+    return [time] if time and _is_known(runs, time) else []
+
+
+def _is_known(runs: Sequence[ComparedRun], of: Definition) -> bool:
+    """Whether a run states the quantity."""
+    return cell_mean([run.numbers for run in runs], of)["value"] is not None
+
+
+def _mean(group: Group, quantity: Definition, notes: list[str]) -> Side | None:
+    """Mean over a group's runs; a run that lacks the quantity has a line in the notes."""
+    sides = []
+    for run in group.runs:
+        try:
+            sides.append(comparison_side(run.numbers, quantity))
+        except ValueError as fault:
+            lacking = f"no {quantity_words(quantity)}: {fault}"
+            notes.append(f"{run.place} ({group.name}) is left out: {lacking}")
+    return Side.mean(sides) if sides else None
+
+
+def judged(contrasts: Sequence[Contrast], tolerance: float = 0.0) -> list[Contrast]:
+    """Contrasts with their p-values, unadjusted and adjusted over all judged contrasts (Holm's rule)."""
+    alone = [
+        None if contrast.cannot else _probability(contrast.side_a, contrast.side_b, tolerance) for contrast in contrasts
+    ]
+    together = holm([probability for probability in alone if probability is not None])
+    adjusted, left = iter(together), sum(probability >= LIMIT for probability in together)
+    return [
+        replace(
+            contrast,
+            probability=of,
+            adjusted=None if of is None else next(adjusted),
+            judged=len(together),
+            left=left,
+        )
+        for contrast, of in zip(contrasts, alone, strict=True)
+    ]
+
+
+def _probability(a: Side, b: Side, tolerance: float) -> float | None:
+    """p-value of a difference beyond the tolerance; 1 within it."""
+    limit = b.scale(1 + tolerance if a.value > b.value else 1 - tolerance)
+    probability = same_probability(a, limit)
+    inside = (a.value - b.value) * (a.value - limit.value) < 0
+    return 1.0 if inside and probability is not None else probability

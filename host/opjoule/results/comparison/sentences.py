@@ -1,0 +1,160 @@
+"""Sentences for contrasts; those for winners are in winners.py."""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from opjoule.results.comparison.compared_run import SIDE
+from opjoule.results.comparison.contrasts import BESIDE, TOO_SHORT_RUNS, Compared, Contrast, Group
+from opjoule.results.comparison.value_words import NAMED, label, quantity_words, sentence_case, value_words
+from opjoule.results.rounding import with_limits
+from opjoule.runs.studies.definition import SYSTEM
+
+RATES: Final = ("1/s", "B/s")
+"""Units of quantities of which more is better."""
+NO_DIFFERENCE: Final = "no difference found"
+UNDECIDED: Final = "undecided"
+SINGLE: Final = "single run: no conclusion"
+SHORT: Final = "too short: no conclusion"
+NOT_JUDGED: Final = "not judged"
+
+
+def sentence(contrast: Contrast, compared: Compared) -> str:
+    """One contrast as a complete sentence; its first side is the greater one unless there is a reference."""
+    if not (compared.question.against or compared.question.by == (SIDE,)):
+        contrast = contrast.greater_first
+    place = place_words(contrast.stratum, compared)
+    a, b = (side_words(name, contrast.stratum, compared) for name in (contrast.a, contrast.b))
+    what = quantity_words(contrast.quantity)
+    if contrast.adjusted is None:
+        return sentence_case(f"{place}{_without_conclusion(contrast, a, b, what)}")
+    text = (_difference if contrast.differs else _no_difference)(contrast, compared, a, b, what)
+    return sentence_case(f"{place}{text}")
+
+
+def _without_conclusion(contrast: Contrast, a: str, b: str, what: str) -> str:
+    """Sentence for a contrast that is not judged."""
+    if contrast.cannot == BESIDE:
+        return f"{a} over {b}, the ratio of {what} is {ratio_words(contrast) or 'not known'}."
+    size = f", {a} over {b}, is {contrast.ratio.value:.3g}" if contrast.ratio else " is not known"
+    if contrast.cannot == TOO_SHORT_RUNS:
+        return f"nothing can be concluded on {what}, because runs are too short. Their ratio{size}."
+    return (
+        f"nothing can be concluded on {what} from a single run of either side. The ratio{size}. "
+        "Measure more runs (--repeats)."
+    )
+
+
+def _no_difference(contrast: Contrast, compared: Compared, a: str, b: str, what: str) -> str:
+    tolerance = compared.question.tolerance
+    beyond = f" of more than {100 * tolerance:g} %" if tolerance else ""
+    size = f" (ratio {ratio_words(contrast)})" if contrast.ratio else ""
+    pair = "before and after the change" if compared.question.by == (SIDE,) else f"{a} and {b}"
+    if not contrast.differs_alone:
+        return f"no difference{beyond} in {what} was found between {pair}{size}."
+    return (
+        f"a difference{beyond} in {what} between {pair} is undecided{size}: alone it is significant "
+        f"(p = {contrast.probability:.2g}), among all {contrast.judged} it is not ({chance_words(contrast)})."
+    )
+
+
+def _difference(contrast: Contrast, compared: Compared, a: str, b: str, what: str) -> str:
+    more = "more" if contrast.side_a.value > contrast.side_b.value else "less"
+    beyond = f" by more than {100 * t:g} %" if (t := compared.question.tolerance) else ""
+    if contrast.ratio is None:
+        return f"{a} had {more} {what} than {b}{beyond}. A value is not above 0, so there is no ratio."
+    if compared.question.by == (SIDE,):
+        words = f"after the change the {what} was {times_words(contrast)} that before"
+        return f"{words}: {more}{beyond}." if beyond else f"{words}."
+    verb = "used" if contrast.quantity.unit.startswith("J") else "had"
+    return f"{a} {verb} {times_words(contrast)} the {what} of {b}."
+
+
+def ratio_words(contrast: Contrast) -> str:
+    """The ratio with its interval: "1.08, 95 %: 0.91 to 1.30"; empty without one."""
+    if contrast.ratio is None:
+        return ""
+    value, _, rest = with_limits(contrast.ratio.value, contrast.limits).partition(" (")
+    return f"{value}, 95 %: {rest.removesuffix(')')}"
+
+
+def times_words(contrast: Contrast) -> str:
+    """The ratio as a factor: "4.9 times (95 %: 4.2 to 5.8)"."""
+    value, _, rest = ratio_words(contrast).partition(", ")
+    return f"{value} times ({rest})"
+
+
+def chance_name(judged: int) -> str:
+    """Name of the p-value of one of some contrasts: it says so if the value is adjusted."""
+    return "p (Holm)" if judged > 1 else "p"
+
+
+def chance_number(contrast: Contrast) -> str:
+    """The p-value, which `chance_name` names: "< 0.0001", "0.012"; a dash if the contrast is not judged."""
+    if contrast.adjusted is None:
+        return "\N{EM DASH}"
+    return "< 0.0001" if contrast.adjusted < 1e-4 else f"{contrast.adjusted:.2g}"
+
+
+def chance_words(contrast: Contrast) -> str:
+    """The p-value with its name: "p (Holm) < 0.0001", "p = 0.012"; a dash if the contrast is not judged."""
+    number = chance_number(contrast)
+    if contrast.adjusted is None:
+        return number
+    return f"{chance_name(contrast.judged)} {'' if number.startswith('<') else '= '}{number}"
+
+
+def follows_words(contrast: Contrast, side: str = "") -> str:
+    """Conclusion from a contrast, for a column of a table; `side`: words for its first side (default: its name)."""
+    if contrast.adjusted is None:
+        return {TOO_SHORT_RUNS: SHORT, BESIDE: NOT_JUDGED}.get(contrast.cannot, SINGLE)
+    if not contrast.differs:
+        return UNDECIDED if contrast.differs_alone else NO_DIFFERENCE
+    return f"{side or contrast.a} is {'more' if contrast.side_a.value > contrast.side_b.value else 'less'}"
+
+
+def place_words(stratum: Mapping[str, str], compared: Compared) -> str:
+    """A contrast's stratum as the start of a sentence: "on SQLite, workload a, "; empty without other axes."""
+    if not stratum:
+        return ""
+    named = sorted(stratum, key=lambda axis: (axis not in NAMED, list(stratum).index(axis)))
+    group = next(group for group in compared.groups if group.stratum == stratum)
+    parts = [_in_words(value_words, axis, stratum[axis], group, compared) for axis in named]
+    return f"{'on' if named[0] in NAMED else 'with'} {', '.join(parts)}, "
+
+
+def side_words(name: str, stratum: Mapping[str, str], compared: Compared) -> str:
+    """A group in words: "the SD card", "LevelDB on the SD card"."""
+    by = compared.question.by
+    if by == (SIDE,):
+        return name
+    group = compared.group(name, stratum)
+    values = [_in_words(value_words, axis, group.runs[0].value(axis), group, compared) for axis in by]
+    return " on ".join(values) if set(by) <= set(NAMED) else ", ".join(values)
+
+
+def _in_words(
+    words: Callable[[str, str, set[str]], str], axis: str, value: str, group: Group, compared: Compared
+) -> str:
+    """A value by `value_words` or `label`; a database has the name that its study uses."""
+    if axis in ("db", SYSTEM):
+        value = group.runs[0].words(axis) or value
+    return words(axis, value, {run.value(axis) for group in compared.groups for run in group.runs})
+
+
+def label_of(group: Group, compared: Compared) -> str:
+    """A group as the label of a row or a bar: "SD card", "LevelDB, SD card"."""
+    by = compared.question.by
+    if by == (SIDE,):
+        return group.name
+    return ", ".join(_in_words(label, axis, group.runs[0].value(axis), group, compared) for axis in by)
+
+
+def stratum_labels(group: Group, compared: Compared) -> dict[str, str]:
+    """The values of the other axes of a group, by axis, as labels."""
+    return {axis: _in_words(label, axis, value, group, compared) for axis, value in group.stratum.items()}
+
+
+def pair_labels(contrast: Contrast, compared: Compared) -> tuple[str, str, str]:
+    """Labels of a contrast: stratum and both sides, as ("LevelDB", "SD card", "eMMC")."""
+    a, b = (compared.group(name, contrast.stratum) for name in (contrast.a, contrast.b))
+    return ", ".join(stratum_labels(a, compared).values()), label_of(a, compared), label_of(b, compared)

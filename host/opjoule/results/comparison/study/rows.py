@@ -1,0 +1,377 @@
+"""A study's phases from its records: energy of each phase, the figures that the job reported, and faults.
+
+Each record of a study is one cell (docs/reference/studies.md); its job may vary more axes within one run.
+"""
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from statistics import fmean
+from typing import Any, Final, Self
+
+from opjoule.base.errors import OpJouleError, RecordFault
+from opjoule.base.units import COVERAGE_FACTOR, excess_of, k_of
+from opjoule.energy.comparison import Side
+from opjoule.energy.trace.parquet_file import checked_metadata
+from opjoule.results.answer import Answer, open_answer
+from opjoule.results.comparison.run_warnings import marks_of, summary_of
+from opjoule.runs.record.job_results import job_results
+from opjoule.runs.record.run_record import RunRecord
+from opjoule.runs.studies.definition import SCALE, SYSTEM
+
+KIND: Final = "suite"
+ENERGIES: Final = ("energy_j", "marginal_energy_j")
+TIMES: Final = ("duration_s",)
+SAMPLES_MIN: Final = 10
+"""Fewest samples of a phase with an energy: in a shorter one, the samples at its ends, partly outside it, dominate."""
+
+SYNTHETIC: Final = "SYNTHETIC data"
+
+Place = tuple[tuple[str, str], ...]
+
+
+def stand_in_caveat(name: str) -> str:
+    """The caveat of a record in which other software was measured in place of `name`."""
+    return f"not {name}: a stand-in"
+
+
+def apart_from(axes: Iterable[str], cell: Iterable[tuple[str, str]]) -> Place:
+    """A cell without the values of some axes."""
+    return tuple((axis, value) for axis, value in cell if axis not in axes)
+
+
+@dataclass(frozen=True)
+class PhaseRow:
+    """One phase in one cell, of one record."""
+
+    study: str
+    cell: Mapping[str, str]
+    """Axis -> value: the record's own axes, and those that the job varied."""
+    phase: str
+    block: int
+    record: Path
+    simulated: bool
+    operations: int = 0
+    measures: Mapping[str, float] = field(default_factory=dict)
+    """Value by measure, whose name ends in its unit; unknown ones are left out."""
+    u: Mapping[str, float] = field(default_factory=dict)
+    """Expanded uncertainty of the measures that have one."""
+    k: Mapping[str, float] = field(default_factory=dict)
+    """Coverage factor of the measures for which it is not 2."""
+    shared: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """Contributions to the measures that other rows share, as in `Side.shared`; empty for a sensor without a name."""
+    answer: Any = None
+    not_supported: str = ""
+    why: str = ""
+    """Reason why the row has no joules; empty if it has."""
+    warnings: tuple[str, ...] = ()
+    """Marks of the record's warnings."""
+    short_s: float | None = None
+    """Length of one execution [s], if that is too short for joules."""
+    software: str = ""
+    """Name and version that the measured software reports; empty if the job does not give them."""
+    caveats: tuple[str, ...] = ()
+    """What the measured software or data are not."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Settings of the record besides its cell: board, medium, scale, seed, dataset."""
+
+    @property
+    def system(self) -> str:
+        """The database; empty for a study without databases."""
+        return self.cell.get(SYSTEM, "")
+
+    def side(self, measure: str) -> Side:
+        """One measure as a side of a comparison; exact if it has no uncertainty."""
+        k = self.k.get(measure, COVERAGE_FACTOR)
+        standard_u, shared = self.u.get(measure, 0.0) / k, self.shared.get(measure, {})
+        return Side(self.measures[measure], standard_u, "", shared, excess=excess_of(k))
+
+    @property
+    def place(self) -> Place:
+        """The cell without its system: systems are compared within it."""
+        return apart_from([SYSTEM], self.cell.items())
+
+
+@dataclass(frozen=True)
+class StudyTable:
+    """All rows of the records of one study."""
+
+    name: str
+    title: str
+    phases: tuple[str, ...]
+    best: Mapping[str, str]
+    rows: tuple[PhaseRow, ...]
+    lacking: tuple[str, ...] = ()
+    """Unusable records and phases without a report, one line each."""
+    of_other_jobs: int = 0
+    """Records of another version of the job, which are left out."""
+    unranked: tuple[str, ...] = ()
+    """Phases for which no best system is named."""
+    per: str = ""
+    """Name of an operation, if figures are drawn per operation."""
+    cold: Mapping[str, str] = field(default_factory=dict)
+    """Phase -> the same phase, cold."""
+    bars: Mapping[str, str] = field(default_factory=dict)
+    """Measure -> its phase."""
+    grid: Mapping[str, Any] = field(default_factory=dict)
+    """Axes of the grid of best systems."""
+    runs: tuple[tuple[Answer, ...], ...] = ()
+    """The study's records by cell: those of one cell together, in block order."""
+
+    @property
+    def systems(self) -> list[str]:
+        """Systems by name, because their measuring order is random."""
+        return sorted({row.system for row in self.rows})
+
+    @property
+    def simulated(self) -> bool:
+        """True if any row is simulated."""
+        return any(row.simulated for row in self.rows)
+
+    @property
+    def warnings(self) -> str:
+        """Warnings and caveats in one line, for a figure; empty without any."""
+        return ", ".join(filter(None, (*self.caveats, summary_of(self.runs))))
+
+    @property
+    def caveats(self) -> list[str]:
+        """What software or data of its records are not."""
+        return list(dict.fromkeys(caveat for row in self.rows for caveat in row.caveats))
+
+    def with_phases(self, phases: Sequence[str]) -> Self:
+        """The table with the rows of some phases alone; without names, of all phases."""
+        rows = tuple(row for row in self.rows if not phases or row.phase in phases)
+        return replace(self, rows=rows)
+
+    @property
+    def faults(self) -> list[str]:
+        """Missing phases and records, and phases with differing answers of systems."""
+        return [*self.lacking, *disagreements(self.rows)]
+
+
+@dataclass(frozen=True)
+class _Measured:
+    """One finished record of a study."""
+
+    record: RunRecord
+    study: Mapping[str, Any]
+    """The study as stated in the plan."""
+
+    @property
+    def facets(self) -> dict[str, str]:
+        """Settings in which the study's records may differ, besides its own axes."""
+        run = self.record.run
+        known = {"device": run.asked.device, "storage": run.found.storage, "scale": self.study["scale"]}
+        known |= {"seed": self.study["seed"], "dataset": self.study["dataset"] or "none"}
+        return {name: str(value) for name, value in known.items()}
+
+    @property
+    def data_caveats(self) -> list[str]:
+        """That the data were made up, if the job takes a data set and none was given."""
+        takes_data = any("{dataset}" in part for part in self.study["command"])
+        return [SYNTHETIC] if takes_data and not self.study["dataset"] else []
+
+    @property
+    def job(self) -> str:
+        """Identity of the job, from its command and files: a different job is a different measurement."""
+        return json.dumps([self.study["command"], self.study["files"]], sort_keys=True)
+
+    @property
+    def cell(self) -> str:
+        """Identity of the measured cell, without its block."""
+        return json.dumps([self.facets, self.study["cell"], self.study["parts"]], sort_keys=True)
+
+    @property
+    def run(self) -> tuple[str, str]:
+        """Cell and block of the record; only one record of each counts."""
+        return self.cell, str(self.record.document.get("asked", {}).get("block"))
+
+    @cached_property
+    def answer(self) -> Answer:
+        """The record's result."""
+        return open_answer(self.record)
+
+
+def read_studies(records: Iterable[Path]) -> list[StudyTable]:
+    """The studies of some records, each with its rows.
+
+    If a cell was measured again, the last measurement counts. Incomplete records, and those of another version of the
+    job than the newest, are left out.
+    """
+    by_study: dict[str, list[_Measured]] = {}
+    for path in records:
+        with suppress(OpJouleError):
+            record = RunRecord.open(path)
+            study = record.document.get("plan", {}).get("study", {})
+            if record.status != "partial" and study.get("name") == KIND:
+                by_study.setdefault(str(study["study"]), []).append(_Measured(record, study))
+    return [_one(name, measured) for name, measured in by_study.items()]
+
+
+def _one(name: str, records: Sequence[_Measured]) -> StudyTable:
+    in_time = sorted(records, key=lambda measured: measured.record.run.found.started_utc or "")
+    newest = in_time[-1]
+    same_job = [measured for measured in in_time if measured.job == newest.job]
+    last = list({measured.run: measured for measured in same_job}.values())
+    facets = {facet: {measured.facets[facet] for measured in last} for facet in newest.facets}
+    apart = [facet for facet, values in facets.items() if len(values) > 1]
+    rows: list[PhaseRow] = []
+    lacking: list[str] = []
+    cells: dict[str, list[Answer]] = {}
+    for measured in last:
+        cells.setdefault(measured.cell, []).append(measured.answer)
+        try:
+            record_rows = _rows(measured, {facet: measured.facets[facet] for facet in apart})
+        except OpJouleError as error:
+            lacking.append(f"{measured.record.directory.name}: {error}")
+            continue
+        known = {row.phase for row in record_rows}
+        lacking += [
+            f"{measured.record.directory.name}: phase {phase} was neither reported nor declared as not supported"
+            for phase in measured.study["phases"]
+            if phase not in known
+        ]
+        rows += record_rows
+    drawn = {key: newest.study[key] for key in ("per", "cold", "bars", "grid") if key in newest.study}
+    return StudyTable(
+        name,
+        str(newest.study["called"]),
+        tuple(newest.study["phases"]),
+        dict(newest.study["best"]),
+        tuple(rows),
+        tuple(lacking),
+        len(in_time) - len(same_job),
+        tuple(newest.study.get("unranked", ())),
+        runs=tuple(map(tuple, cells.values())),
+        **drawn,
+    )
+
+
+def _rows(of: _Measured, apart: Mapping[str, str]) -> list[PhaseRow]:
+    """Rows of a record. Raises: RecordFault, DataFault: no result, or an unreadable file of its job."""
+    record, study = of.record, of.study
+    if not of.answer.result:
+        raise RecordFault(of.answer.problem)
+    by_phase = of.answer.result.get("by_phase") or {}
+    common = of.answer.result.get("shared") or {}
+    marks = tuple(marks_of([of.answer]))
+    shortest_s = SAMPLES_MIN * _period_s(record)
+    lengths: dict[str, list[float]] = {}
+    for phase in record.run.marked_phases:
+        lengths.setdefault(phase.name, []).append(phase.duration_s)
+    block = int(record.document.get("asked", {}).get("block") or 1)
+    unmarked = "its phase was not marked" if by_phase else "its record has no energies of phases"
+    rows = []
+    phases, software = job_results(record)
+    stand_ins = dict.fromkeys(made_by.stand_in for made_by in software if made_by.stand_in)
+    for line in phases:
+        energies = by_phase.get(line["mark"], {})
+        why = "" if line["not_supported"] else _why_none(energies) if energies else unmarked
+        length_s = fmean(lengths[line["mark"]]) if energies else None
+        is_short = length_s is not None and length_s < shortest_s
+        if is_short:
+            why = f"shorter than {SAMPLES_MIN} samples of the meter"
+            energies = {name: energies[name] for name in TIMES}
+        measured = _measured(energies, line)
+        measures = {key: float(energies[name]["value"]) * factor for key, (name, factor) in measured.items()}
+        stated = {key: of for key, of in measured.items() if energies[of[0]].get("u") is not None}
+        figures = {name: float(value) for name, value in line["figures"].items() if value is not None}
+        varied = {axis: str(value) for axis, value in line["cell"].items()}
+        rows.append(
+            PhaseRow(
+                study=str(study["study"]),
+                cell={**apart, **study["cell"], **varied},
+                phase=str(line["phase"]),
+                block=block,
+                record=record.directory,
+                simulated=record.run.simulated,
+                operations=int(line["operations"]),
+                measures={} if line["not_supported"] else measures | figures,
+                u={key: float(energies[name]["u"]) * factor for key, (name, factor) in stated.items()},
+                k={key: k_of(energies[name]) for key, (name, _) in stated.items()},
+                shared={
+                    key: {source: part * factor for source, part in parts.items()}
+                    for key, (name, factor) in stated.items()
+                    if (parts := common.get(f"by_phase.{line['mark']}.{name}"))
+                },
+                answer=line["answer"],
+                not_supported=str(line["not_supported"]),
+                why=why,
+                warnings=marks,
+                short_s=length_s if is_short else None,
+                software="; ".join(map(str, software)),
+                caveats=(*map(stand_in_caveat, stand_ins), *of.data_caveats),
+                settings={**of.facets, SCALE: f"{float(of.facets[SCALE]):g}"},
+            )
+        )
+    return rows
+
+
+def _why_none(energies: Mapping[str, Any]) -> str:
+    """Why a marked phase has no energy; empty if it has one."""
+    energy = energies.get("energy_j", {})
+    return "" if energy.get("value") is not None else f"not integrated ({energy.get('reason')})"
+
+
+def _period_s(record: RunRecord) -> float:
+    times = checked_metadata(record.path("power.parquet"))
+    groups = [times.row_group(number).column(0).statistics for number in range(times.num_row_groups)]
+    span_ns = max(group.max for group in groups) - min(group.min for group in groups)
+    return float(span_ns * 1e-9 / max(times.num_rows - 1, 1))
+
+
+def _measured(energies: Mapping[str, Any], line: Mapping[str, Any]) -> dict[str, tuple[str, float]]:
+    """Joules and time of the marked phase, also per operation: measure -> its figure of `by_phase`, and a factor."""
+    measured: dict[str, tuple[str, float]] = {}
+    for name in (*ENERGIES, *TIMES):
+        if energies.get(name, {}).get("value") is None:
+            continue
+        measured[name] = name, 1.0
+        if line["operations"] and name in ENERGIES:
+            measured[name.replace("_j", "_per_operation_j")] = name, 1.0 / line["operations"]
+    calls = line["figures"].get("calls")
+    if calls and "energy_per_operation_j" in measured:  # energy of one execution of the phase
+        name, factor = measured["energy_per_operation_j"]
+        measured["phase_energy_j"] = name, factor * calls
+    return measured
+
+
+_CLOSE: Final = 1e-6
+"""Relative difference of equal numbers that systems sum in different order."""
+
+
+def disagreements(rows: Sequence[PhaseRow]) -> list[str]:
+    """One line for each phase in which systems gave different answers for the same data."""
+    answers: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for row in rows:
+        if row.answer is not None and not row.not_supported:
+            answers.setdefault((row.place, row.phase), {}).setdefault(row.system, row.answer)
+    lines = []
+    for (place, phase), by_system in answers.items():
+        (first, expected), *others = by_system.items()
+        for system, answer in others:
+            if not agree(expected, answer):
+                where = ", ".join(f"{axis} {value}" for axis, value in place)
+                lines.append(f"phase {phase} ({where}): {system} answers {_short(answer)}, {first} {_short(expected)}")
+    return lines
+
+
+def agree(one: Any, other: Any) -> bool:
+    """Whether two answers are equal except for rounding."""
+    numbers = isinstance(one, int | float) and isinstance(other, int | float)
+    if numbers and not isinstance(one, bool):
+        return math.isclose(one, other, rel_tol=_CLOSE, abs_tol=1e-12)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(agree(*pair) for pair in zip(one, other, strict=True))
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(agree(one[key], other[key]) for key in one)
+    return bool(one == other)
+
+
+def _short(answer: Any) -> str:
+    text = json.dumps(answer)
+    return text if len(text) <= 60 else f"{text[:57]}..."

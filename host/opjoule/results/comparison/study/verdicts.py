@@ -1,0 +1,279 @@
+"""Conclusions of a study's paper compared with records: the paper's ratio, the records' with its interval, a verdict.
+
+Axes that a conclusion does not name are free: each of their combinations in which both cells were measured is an
+answer. Ratios are compared as logarithms, within blocks where both cells were measured in several. All answers of one
+call that can be judged share the probability of a false one equally (Bonferroni); interval and verdict do so alike.
+
+A conclusion is judged only where the paper says it: with its counts, and with the boards, media and settings that the
+study's [said_of] names. What else the records are not is a caveat, and part of the verdict.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+from opjoule.base.toml_file import matches
+from opjoule.energy.comparison import Side, difference, log_limits
+from opjoule.results.comparison.cell_mean import comparison_side, paired_logs
+from opjoule.results.comparison.compared_run import ComparedRun
+from opjoule.results.comparison.contrasts import LIMIT, SINGLE_RUNS, TOO_SHORT_RUNS, why_not_judged
+from opjoule.results.comparison.study.rows import KIND, Place, StudyTable, apart_from, stand_in_caveat
+from opjoule.runs.studies.definition import DEVICE, SCALE, STORAGE, PaperConclusion, StudyFolder
+
+AGREED: Final = "agreed"
+NOT_AGREED: Final = "not agreed"
+OPEN: Final = "open: no difference found"
+SINGLE: Final = "open: single runs"
+TOO_SHORT: Final = "open: runs too short"
+NOT_MEASURED: Final = "not measured"
+WIDE: Final = "open: interval too wide"
+JOULES: Final = ("marginal_energy_per_operation_j", "energy_per_operation_j")
+"""Measures of the cost of an operation, the preferred one first."""
+WIDEST: Final = 10.0
+"""Ratio of an interval's ends from which it says nothing about a factor: it would contain almost any."""
+SIMULATED: Final = "SIMULATED"
+ELSEWHERE: Final = "another computer than the paper's"
+CACHED: Final = "the simulation does not drop the page cache"
+Logs = tuple[Side, Side]
+"""Logarithms of one measure in the two cells of a conclusion."""
+_NAMED: Final = {DEVICE: "board", STORAGE: "medium", SCALE: "size"}
+"""Setting -> its name in a verdict. A count is a size, and any other axis has its own name."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One record's contribution to one cell: a workload's result, or one phase of a job."""
+
+    cell: Mapping[str, str]
+    phase: str
+    sides: Mapping[str, Side]
+    """Measure -> its value with its uncertainty."""
+    simulated: bool
+    too_short: bool = False
+    block: int = 0
+    """Block of its campaign, from 1; 0 for a record outside of one."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """Board, medium, scale and the other settings of the record that are not in its cell."""
+    caveats: tuple[str, ...] = ()
+    """What the record's data or software are not, for example a stand-in."""
+
+
+@dataclass(frozen=True)
+class PaperVerdict:
+    """One answer."""
+
+    conclusion: PaperConclusion
+    place: Place
+    """Values of the free axes."""
+    sides: Logs | None = None
+    """Logarithms of the measure in both cells; None if one was not measured."""
+    joules: Logs | None = None
+    """Logarithms of the energy per operation in both cells; None if one is unknown."""
+    cannot: str = ""
+    """Reason why it is not judged; empty if it is."""
+    judged: int = 1
+    """Number of answers that are judged together."""
+    caveats: tuple[str, ...] = ()
+    """What the records are not: measured, of the paper's software, of its data, of its computer."""
+
+    @property
+    def word(self) -> str:
+        """Verdict on the direction: AGREED, NOT_AGREED, or the reason for neither."""
+        if self.sides is None:
+            return NOT_MEASURED
+        if self.cannot:
+            return self.cannot
+        low, high = self.limits
+        if self.conclusion.about:
+            return _about_one((low, high), self.conclusion.about)
+        if low <= 1.0 <= high:
+            return OPEN
+        return AGREED if (self.ratio > 1) == (self.conclusion.paper > 1) else NOT_AGREED
+
+    @property
+    def factor_word(self) -> str:
+        """Verdict on the factor, with the same interval; empty if the paper gives none or nothing is judged."""
+        paper = self.conclusion
+        if self.sides is None or self.cannot or paper.only_direction or paper.about:
+            return ""
+        low, high = self.limits
+        if not low <= paper.paper <= high:
+            return NOT_AGREED
+        return AGREED if high < WIDEST * low else WIDE
+
+    @property
+    def words(self) -> str:
+        """The verdict in words, with its caveats."""
+        factor = f"; factor {self.factor_word}" if self.factor_word else ""
+        caveats = f" ({'; '.join(self.caveats)})" if self.caveats and self.sides else ""
+        return f"{self.word}{factor}{caveats}"
+
+    @property
+    def simulated(self) -> bool:
+        """Whether any of its records is simulated."""
+        return SIMULATED in self.caveats
+
+    @property
+    def ratio(self) -> float:
+        """Ratio from the records; nan if there is none."""
+        return ratio_of(self.sides)
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """Ends of the ratio's interval; not a number if it is not judged."""
+        return self.limits_of(self.sides)
+
+    def limits_of(self, sides: Logs | None) -> tuple[float, float]:
+        """Ends of the interval of one of its ratios; not a number if it is not judged."""
+        if sides is None or self.cannot:
+            return math.nan, math.nan
+        return log_limits(*sides, LIMIT / self.judged)
+
+
+def ratio_of(logs: Logs | None) -> float:
+    """Ratio of two figures from their logarithms; nan without them."""
+    return math.nan if logs is None else math.exp(difference(*logs).value)
+
+
+def _about_one(limits: tuple[float, float], about: float) -> str:
+    low, high = limits
+    least, most = 1 / (1 + about), 1 + about
+    if least <= low and high <= most:
+        return AGREED
+    return NOT_AGREED if high < least or low > most else OPEN
+
+
+def verdicts(study: StudyFolder, samples: Sequence[Sample]) -> list[PaperVerdict]:
+    """The answers of each of a study's conclusions, in order; a conclusion without measurements is NOT_MEASURED."""
+    answers = [answer for conclusion in study.conclusions for answer in _answers(study, conclusion, samples)]
+    judged = sum(answer.sides is not None and not answer.cannot for answer in answers)
+    return [replace(answer, judged=max(judged, 1)) for answer in answers]
+
+
+def _answers(study: StudyFolder, of: PaperConclusion, samples: Sequence[Sample]) -> list[PaperVerdict]:
+    one = [sample for sample in samples if sample.phase == of.phase and matches(of.of, sample.cell)]
+    other = [
+        sample
+        for sample in samples
+        if sample.phase == (of.to_phase or of.phase) and matches({**of.of, **of.to}, sample.cell)
+    ]
+    named = {*of.of, *of.to}
+    answers = []
+    for place in dict.fromkeys(apart_from(named, sample.cell.items()) for sample in one):
+        sides = [
+            [sample for sample in side if apart_from(named, sample.cell.items()) == place] for side in (one, other)
+        ]
+        if logs := _logs(of.measure, *sides):
+            both = [sample for side in sides for sample in side]
+            joules = next((energies for name in JOULES if (energies := _logs(name, *sides))), None)
+            unjudged = why_not_judged(*logs, too_short=any(sample.too_short for sample in both))
+            cannot = _not_the_papers(study, of, both) or {SINGLE_RUNS: SINGLE, TOO_SHORT_RUNS: TOO_SHORT}.get(
+                unjudged, ""
+            )
+            caveats = _caveats(study, of, both)
+            answers.append(PaperVerdict(of, place, logs, joules, cannot, caveats=caveats))
+    return answers or [PaperVerdict(of, ())]
+
+
+def _logs(measure: str, one: Sequence[Sample], other: Sequence[Sample]) -> Logs | None:
+    """Logarithms of a measure in two cells; None if a cell has no value, or one that is not above 0."""
+    known = [[sample for sample in samples if measure in sample.sides] for samples in (one, other)]
+    if not all(known) or min(sample.sides[measure].value for side in known for sample in side) <= 0:
+        return None
+    by_block: list[dict[int, Side]] = []
+    for side in known:
+        of_block: dict[int, list[Side]] = {}
+        for sample in side:
+            of_block.setdefault(sample.block, []).append(sample.sides[measure].log)
+        by_block.append({block: Side.mean(logs) for block, logs in of_block.items()})
+    if (paired := paired_logs(*by_block)) is not None:
+        return paired
+    a, b = (Side.mean([sample.sides[measure].log for sample in side]) for side in known)
+    return a, b
+
+
+def _not_the_papers(study: StudyFolder, of: PaperConclusion, samples: Sequence[Sample]) -> str:
+    """Which setting of the records is not the one that the paper says the conclusion of; empty if all are.
+
+    Settings that the conclusion names itself are the paper's.
+    """
+    said_of = {**study.said_of, **of.said_of}
+    for sample in samples:
+        known = {**sample.settings, **sample.cell}
+        for name, counts in study.counts.items():
+            papers = [max(counts)] if of.largest == name else counts
+            if name in known and name not in of.of and known[name] not in map(str, papers):
+                return "not the paper's size"
+        for name, of_paper in said_of.items():
+            if name not in of.of and name in known and not matches({name: of_paper}, known):
+                return f"not the paper's {_NAMED.get(name, name)}"
+        if sample.settings.get(SCALE, "1") != "1" and not all(name in sample.cell for name in study.counts):
+            return "not the paper's size"
+    return ""
+
+
+def _caveats(study: StudyFolder, of: PaperConclusion, samples: Sequence[Sample]) -> tuple[str, ...]:
+    """What the records are not, the gravest first."""
+    simulated = any(sample.simulated for sample in samples)
+    said = [SIMULATED] if simulated else []
+    said += [caveat for sample in samples for caveat in sample.caveats]
+    if simulated:
+        said += [f"circular: {words}" for axis, words in study.circular.items() if axis in of.to]
+        said += [CACHED] if "disk" in of.measure else []
+    return tuple(dict.fromkeys([*said, *([] if {**study.said_of, **of.said_of, **of.of}.get(DEVICE) else [ELSEWHERE])]))
+
+
+def samples_of_job(table: StudyTable) -> list[Sample]:
+    """Samples from the records of a study that is a job, phase by phase."""
+    return [
+        Sample(
+            row.cell,
+            row.phase,
+            {name: row.side(name) for name in row.measures},
+            row.simulated,
+            block=row.block,
+            settings=row.settings,
+            caveats=row.caveats,
+        )
+        for row in table.rows
+        if not row.not_supported
+    ]
+
+
+def samples_of_workload(runs: Iterable[ComparedRun], measures: Iterable[str]) -> list[Sample]:
+    """Samples from the records of a study that is a workload."""
+    names = dict.fromkeys([*measures, *JOULES])
+    samples = []
+    for run in runs:
+        cell: Mapping[str, Any] = run.asked.get("cell") or {}
+        sides = {}
+        for name in names:
+            quantity = run.quantities.get(name)
+            try:
+                if quantity:
+                    sides[name] = comparison_side(run.numbers, quantity)
+            except ValueError:
+                continue
+        settings = {name: run.asked.get(name) for name in (DEVICE, STORAGE)}
+        settings |= {SCALE: f"{float(run.asked.get(SCALE) or 1):g}"}
+        samples.append(
+            Sample(
+                {axis: str(value) for axis, value in cell.items()},
+                "",
+                sides,
+                run.simulated,
+                run.too_short,
+                int(run.asked.get("block") or 0),
+                {name: str(value) for name, value in settings.items() if value is not None},
+                tuple(map(stand_in_caveat, run.stand_ins)),
+            )
+        )
+    return samples
+
+
+def name_of(run: ComparedRun) -> str:
+    """Name of the workload study that a run belongs to; empty if there is none, or if the study is a job."""
+    is_workload = run.asked.get("cell") and run.asked.get("study") != KIND
+    return Path(str(run.asked.get("folder") or "")).name if is_workload else ""

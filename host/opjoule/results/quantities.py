@@ -1,0 +1,134 @@
+"""The quantities of result.json in reading order, with label and meaning from the table of quantities.
+
+Everything in result.json that has a value and a unit is listed, even if the table does not know it, so that a report
+leaves nothing out.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from opjoule.base.units import Measured, Missing, Quantity, Unstated, exact, from_json
+from opjoule.results.rounding import NONE, Rounded, quantity_text, rounded, rounded_quantity
+from opjoule.runs.evaluation.quantities.definition import ALL_TOLD, Quantities, told_path
+
+ABSENT = "not in result.json"
+NOT_IDENTIFIABLE: Final = "not identifiable"
+_SENSOR = re.compile(r"by_sensor\.(?P<number>\d+)\.(?P<key>.+)")
+"""Path of a quantity from an additional sensor."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One quantity with its label and meaning."""
+
+    path: str
+    label: str
+    meaning: str
+    quantity: Quantity
+
+    @property
+    def shown(self) -> Rounded | None:
+        """Value and uncertainty as texts, a fraction in per cent; None if the value is missing."""
+        of = self.quantity
+        if isinstance(of, Missing) or not self.path.endswith("_fraction"):
+            return rounded_quantity(of)
+        u = 100 * of.u if isinstance(of, Measured) else None
+        return rounded(100 * of.value, u, "%", digits_without_u=3)
+
+    @property
+    def text(self) -> str:
+        """The value rounded to its uncertainty, with unit; a dash if there is none."""
+        return str(self.shown or NONE)
+
+    @property
+    def brief(self) -> str:
+        """Short text, without an uncertainty that is below the four digits shown (the full table has it)."""
+        of = self.quantity
+        if isinstance(of, Measured) and 0 < of.u < 1e-4 * abs(of.value):
+            return str(rounded(of.value, None, of.unit))
+        if isinstance(of, Unstated) and not self.path.endswith("_fraction"):
+            return str(rounded(of.value, None, of.unit, digits_without_u=3))
+        return self.text
+
+    @property
+    def reason(self) -> str:
+        """Reason why the value or its uncertainty is missing; empty if both are known."""
+        return "" if isinstance(self.quantity, Measured) else self.quantity.reason
+
+
+def quantity(result: Mapping[str, Any], path: str) -> Quantity:
+    """The quantity at a dotted path of result.json; Missing if there is none.
+
+    A bare count is exact; another bare number has no stated uncertainty. The parts of a missing group have its reason.
+    """
+    entry: Any = result
+    for part in path.split("."):
+        if is_quantity(entry):
+            break
+        entry = entry.get(part) if isinstance(entry, Mapping) else None
+    if is_quantity(entry):
+        return from_json(entry)
+    if isinstance(entry, int) and not isinstance(entry, bool):
+        return exact(entry, "1")
+    if isinstance(entry, float):
+        return Unstated(float(entry), "s" if path.endswith("_s") else "1", "")
+    return Missing(ABSENT)
+
+
+def by_kind(result: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
+    """Figures of each kind of operation in result.json; empty if the record has none, or withholds all of them."""
+    entries = result.get("by_operation") or {}
+    return {} if is_quantity(entries) else entries
+
+
+def all_told_paths(result: Mapping[str, Any]) -> dict[str, str]:
+    """Kind -> path of what one of its operations costs all told; empty with one kind, whose cost is the headline."""
+    kinds = by_kind(result)
+    if len(kinds) < 2:
+        return {}
+    return {kind: told_path(kind) for kind, entry in kinds.items() if ALL_TOLD in entry}
+
+
+def rows(result: Mapping[str, Any], table: Quantities) -> list[Row]:
+    """All quantities of result.json: those of the table in reading order, then the rest in the file's order."""
+    paths = list(_walk(result, "", table))
+    known = [definition.key for definition in table.shown("table") if definition.label and definition.key in paths]
+    return [row(result, table, path) for path in [*known, *(path for path in paths if path not in known)]]
+
+
+def row(result: Mapping[str, Any], table: Quantities, path: str) -> Row:
+    """The quantity at a dotted path with label and meaning; the path names one that the table does not know."""
+    sensor = _SENSOR.fullmatch(path)
+    known = table.get(sensor["key"] if sensor else path)
+    label = known.label if known else ""
+    if sensor and label:
+        label = f"sensor {sensor['number']}: {label}"
+    return Row(
+        path,
+        label or path.replace("_", " ").replace(".", ", "),
+        known.meaning if known and label else "",
+        quantity(result, path),
+    )
+
+
+def part_text(path: str, of: Quantity) -> str:
+    """The same for a quantity at a path; a part of a breakdown that has no value is not identifiable."""
+    is_part = path.startswith("by_") and isinstance(of, Missing) and of.reason != ABSENT
+    return NOT_IDENTIFIABLE if is_part else quantity_text(of)
+
+
+def is_quantity(entry: object) -> bool:
+    """True for an object with a value, an uncertainty and a unit."""
+    return isinstance(entry, Mapping) and {"value", "u", "unit"} <= entry.keys()
+
+
+def _walk(entry: Mapping[str, Any], path: str, table: Quantities) -> Iterator[str]:
+    """Paths of all quantities, and of bare numbers that the table knows."""
+    for key, value in entry.items():
+        here = f"{path}.{key}" if path else key
+        if is_quantity(value) or (table.get(here) and isinstance(value, int | float)):
+            yield here
+        elif isinstance(value, Mapping):
+            yield from _walk(value, here, table)

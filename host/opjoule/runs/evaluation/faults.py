@@ -1,0 +1,158 @@
+"""Faults of a run and its trace, warnings of a short run, and the figures that a fault withholds.
+
+A fault withholds groups of figures: the result states the fault in place of the figure. run.json lists for each group
+the first fault that withheld it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from opjoule.base.units import Measured, Missing
+from opjoule.energy.error_bounds import SWAPPED, ErrorBounds
+from opjoule.energy.least_voltage import LeastVoltage, least_voltage
+from opjoule.energy.trace.power_trace import PowerTrace
+from opjoule.energy.window import EnergyResult
+from opjoule.runs.evaluation.alignment import Alignment
+from opjoule.runs.evaluation.quantities.definition import Quantities
+from opjoule.runs.evaluation.quantities.repeat import RepeatEnergy
+from opjoule.runs.record.groups import ABOVE_IDLE, ENERGY
+from opjoule.runs.record.json_file import plain
+from opjoule.runs.record.phases import Phase
+from opjoule.runs.record.result import TOO_SHORT
+from opjoule.runs.record.run_record import RunRecord
+
+LOST_MAX: Final = 0.01
+"""Largest share of a window's time with lost samples that causes no warning."""
+
+
+@dataclass(frozen=True)
+class TraceFault:
+    """A fault in one line, and the groups of figures (runs/evaluation/faults.py) that it makes wrong."""
+
+    line: str
+    withholds: tuple[str, ...] = ()
+
+
+def backwards(where: str, energy: EnergyResult, sensor: ErrorBounds) -> list[TraceFault]:
+    """The fault of a window whose mean current is negative; `where`: the window, in words."""
+    current_a = energy.integrals.charge_c / energy.window.duration_s
+    if not sensor.is_backwards(current_a):
+        return []
+    line = f"{where}: the mean current is {current_a:.3f} A: it flows backwards: {SWAPPED}"
+    return [TraceFault(line, (ENERGY,))]
+
+
+def trace_faults(repeat: int, energy: RepeatEnergy, sensor: ErrorBounds) -> list[TraceFault]:
+    """The faults of one repeat's windows."""
+    windows = {"run": energy.run, "run and settle": energy.whole}
+    lost, clipped = [], []
+    for name, window in windows.items():
+        share = window.lost_s / window.window.duration_s
+        if share > LOST_MAX:
+            lost.append(
+                f"repeat {repeat}, {name}: {100 * share:.1f} % of the time has no sample ({window.lost_samples} "
+                f"lost, limit {100 * LOST_MAX:g} %); check the meter's cable and the host's load"
+            )
+        if window.clipped_samples:
+            clipped.append(
+                f"repeat {repeat}, {name}: {window.clipped_samples} samples ({window.clipped_s:.3g} s) at the end "
+                "of the meter's range: energies are lower bounds"
+            )
+    faults = [TraceFault(line) for line in (*lost[:1], *clipped[:1])]
+    faults += backwards(f"repeat {repeat}, run", energy.run, sensor)
+    if energy.idle and (count := energy.idle.clipped_samples):
+        line = f"repeat {repeat}, idle: {count} samples at the end of the meter's range: idle is unknown"
+        faults.append(TraceFault(line, (ABOVE_IDLE,)))
+    return faults
+
+
+NOT_MEASURED = "the supply could not be checked: no place is stated at which the meter measures its voltage"
+NOTHING_READ = "the supply could not be checked: the trace holds no voltage"
+NO_LIMIT = "the least voltage that this board needs is not known"
+
+
+def check_supply(
+    record: RunRecord,
+    trace: PowerTrace,
+    sensor: ErrorBounds,
+    phases: Sequence[Phase],
+    alignment: Alignment | None,
+) -> None:
+    """Puts the least voltage into run.json, and adds a fault if it is below the board's limit."""
+    facts = record.run.found
+    where = facts.meter.voltage_at
+    least = least_voltage(trace, sensor) if where else None
+    if least is None:
+        record.update(least_voltage={"unchecked": NOTHING_READ if where else NOT_MEASURED})
+        return
+    limit_v = facts.supply.least_voltage_v
+    at_s = max(least.meter_ns - int(trace.meter_ns[0]), 0) * 1e-9
+    measured = Measured.from_standard(least.voltage_v, least.standard_u_v, "V")
+    entry = {**plain(measured), "where": where, "at_meter_ns": least.meter_ns, "at_s": at_s}
+    phase = _phase(least, phases, alignment)
+    unchecked = {"unchecked": NO_LIMIT} if limit_v is None else {}
+    record.update(least_voltage={**entry, "phase": phase, "limit_v": limit_v, **unchecked})
+    if limit_v is not None and least.is_under(limit_v):
+        record.add_fault(
+            f"supply: the least voltage {where} was {least.voltage_v:.2f} V, {at_s:.1f} s into the trace"
+            f"{f' ({phase})' if phase else ''}, below the board's limit of {limit_v:g} V: {facts.supply.remedy}"
+        )
+
+
+def _phase(least: LeastVoltage, phases: Sequence[Phase], alignment: Alignment | None) -> str:
+    """Name of the phase of the least voltage, in words; empty between phases, and if the clocks are not matched."""
+    if alignment is None:
+        return ""
+    board_ns = alignment.board_to_meter.inverse().to_target(least.meter_ns)
+    inside = (phase for phase in phases if phase.start_board_ns <= board_ns <= phase.end_board_ns)
+    return next((f"{phase.name}, repeat {phase.repeat}" for phase in inside), "")
+
+
+SHORTEST_S: Final = 1.0
+FEWEST_SAMPLES: Final = 500
+_NEEDED: Final = "samples are needed: "
+_SPARE: Final = 1.5
+"""Factor by which a recommended length exceeds the minimum, because runs vary."""
+
+
+def short_run_warnings(runs: Sequence[Phase], period_ns: int, longer: Callable[[float, float], str]) -> list[str]:
+    """A line if the shortest run is too short for reliable figures, with samples `period_ns` apart.
+
+    `longer`: gives the options to recommend, from the factor by which a run must be longer and its length [s].
+    """
+    shortest_s = min(run.duration_s for run in runs)
+    samples = shortest_s * 1e9 / max(period_ns, 1)
+    if shortest_s >= SHORTEST_S and samples >= FEWEST_SAMPLES:
+        return []
+    times = _SPARE * max(SHORTEST_S / shortest_s, FEWEST_SAMPLES / samples)
+    return [
+        f"the run is {TOO_SHORT}: it took {shortest_s:.3g} s, {samples:.0f} samples. At least "
+        f"{SHORTEST_S:g} s and {FEWEST_SAMPLES} {_NEEDED}{longer(times, shortest_s)}"
+    ]
+
+
+def advised_length(warnings: Iterable[str]) -> str:
+    """The options that short_run_warnings() recommends; empty if the runs were long enough."""
+    return next((line.rpartition(_NEEDED)[2] for line in warnings if _NEEDED in line), "")
+
+
+def withhold(entries: Mapping[str, Any], withheld: Mapping[str, str], quantities: Quantities) -> dict[str, Any]:
+    """The numbers of a run without those that its faults make wrong; `withheld`: group -> fault, as in run.json."""
+    kept = dict(entries)
+    by_repeat = dict(entries.get("by_repeat", {}))
+    for group, fault in withheld.items():
+        for key in quantities.resting_on(group):
+            if key in kept:
+                kept[key] = _withheld(key, f"withheld: {fault}", quantities)
+            by_repeat = {path: values for path, values in by_repeat.items() if path.split(".")[0] != key}
+    return kept | ({"by_repeat": by_repeat} if "by_repeat" in entries else {})
+
+
+def _withheld(key: str, reason: str, quantities: Quantities) -> Any:  # a Missing, or the entry of a group
+    group = quantities.below(key)
+    if not any(definition.required for definition in group):
+        return None
+    return Missing(reason, "" if "*" in group[0].key else group[0].unit)

@@ -1,0 +1,211 @@
+"""Quantities from the attribution: energy by activity and component, and the medium's amplification."""
+
+import math
+from collections.abc import Callable
+from typing import Final
+
+from opjoule.attribution.columns import FOREGROUND, TAIL, WRITE_BACK
+from opjoule.attribution.shares import Share
+from opjoule.base.units import Missing
+from opjoule.energy.comparison import Side, difference
+from opjoule.runs.evaluation.quantities.common import above_idle
+from opjoule.runs.evaluation.quantities.definition import Definition, Topic
+from opjoule.runs.evaluation.quantities.figures import Figure
+from opjoule.runs.evaluation.quantities.repeat import NO_IDLE, Repeat
+from opjoule.runs.record.groups import ABOVE_IDLE, ENERGY, PER_OPERATION
+
+_ALL: Final = (ENERGY, ABOVE_IDLE, PER_OPERATION)
+_MEDIUM: Final = {
+    WRITE_BACK: "nothing was written to the medium outside of syncs, or its counters are not known",
+    TAIL: "the power shows no tail after a read or a write",
+}
+
+
+def share_figure(share: Share) -> Figure | Missing:
+    """A share of the energy [J], or the reason why it is not identifiable."""
+    if share.unidentified:
+        return Missing(share.unidentified, "J")
+    return Figure(share.energy_j, "J", share.standard_u_j)
+
+
+def idle(repeat: Repeat) -> Figure | Missing:
+    """Idle power times the run's duration [J]."""
+    known = repeat.energy.idle
+    if known is None:
+        return Missing(NO_IDLE, "J")
+    return Figure.measured(known.power, known.shared).scale(repeat.run_s, "J")
+
+
+def foreground(repeat: Repeat) -> Figure | Missing:
+    """Energy of the operations during their execution, less the harness [J]."""
+    if isinstance(repeat.attribution, Missing):
+        return Missing(repeat.attribution.reason, "J")
+    energy = share_figure(repeat.attribution.foreground)
+    return energy if isinstance(energy, Missing) else _without_harness(energy, repeat.harness)
+
+
+def _without_harness(energy: Figure, harness: Figure | Missing) -> Figure:
+    """An energy that includes the harness, less the harness if that is known."""
+    if isinstance(harness, Missing):
+        return energy
+    us_j = energy.standard_u, harness.standard_u
+    u_j = None if us_j[0] is None or us_j[1] is None else math.hypot(us_j[0], us_j[1])
+    return Figure(energy.value - harness.value, "J", u_j, harness.reason)
+
+
+def activity(name: str) -> Callable[[Repeat], Figure | Missing]:
+    """The formula of an activity's energy [J]."""
+
+    def of_repeat(repeat: Repeat) -> Figure | Missing:
+        if isinstance(repeat.attribution, Missing):
+            return Missing(repeat.attribution.reason, "J")
+        share = repeat.attribution.activities.get(name)
+        if share is None:
+            why = _MEDIUM.get(name, f"the engine reported no {name}")
+            return Missing(f"not found: {why}", "J")
+        return share_figure(share)
+
+    return of_repeat
+
+
+def unseparated(repeat: Repeat) -> Figure | Missing:
+    """Sum of the parts that are not identifiable [J]."""
+    if isinstance(repeat.attribution, Missing):
+        return Missing(repeat.attribution.reason, "J")
+    share = repeat.attribution.unseparated
+    rest = Figure(share.energy_j, "J", share.standard_u_j)
+    if repeat.attribution.foreground.unidentified:
+        # The harness is identifiable, and part of the foreground.
+        return _without_harness(rest, repeat.harness)
+    return rest
+
+
+def _activity(name: str, meaning: str, formula: Callable[[Repeat], Figure | Missing]) -> Definition:
+    return Definition(f"by_activity.{name}", "J", Topic.PART, name, meaning, formula, rests_on=_ALL)
+
+
+BY_ACTIVITY: Final = (
+    _activity("idle", "idle power times the run's duration", idle),
+    _activity(
+        "harness",
+        "what the loader alone draws for the same number of operations",
+        lambda repeat: repeat.harness,
+    ),
+    _activity(
+        FOREGROUND,
+        "while operations are carried out, without the harness; by kind in `by_operation`",
+        foreground,
+    ),
+    _activity("flush", "memtables written out, without their syncs", activity("flush")),
+    _activity("compaction", "files merged, without their syncs", activity("compaction")),
+    _activity("checkpoint", "a log written back, without its syncs", activity("checkpoint")),
+    _activity("sync", "waiting until written data are safe, including the medium's work", activity("sync")),
+    _activity(WRITE_BACK, "the medium while it writes data that no operation waits for", activity(WRITE_BACK)),
+    _activity(TAIL, "the medium after each read or write, until it rests or is busy again", activity(TAIL)),
+    _activity("unseparated", "sum of the parts that cannot be separated; 0 if all can", unseparated),
+)
+"""Their sum is energy_j."""
+
+
+MODEL: Final = (
+    "from a model that assigns write-back, sync and tail to the medium; a sensor in its supply would measure it"
+)
+
+
+def storage(repeat: Repeat) -> Figure | Missing:
+    """Energy of the medium above idle [J], from the sensor in its supply, otherwise from the model."""
+    if repeat.storage:
+        marginal = repeat.storage.marginal
+        return Figure.energy(marginal.energy, marginal.budget.shared) if marginal else Missing(NO_IDLE, "J")
+    if isinstance(repeat.attribution, Missing):
+        return Missing(repeat.attribution.reason, "J")
+    parts = ("sync", WRITE_BACK, TAIL)
+    shares = [share for name, share in repeat.attribution.activities.items() if name in parts]
+    if not shares:
+        return Missing(f"not found: {_MEDIUM[WRITE_BACK]}", "J")
+    if why := next((share.unidentified for share in shares if share.unidentified), ""):
+        return Missing(why, "J")
+    return Figure(math.fsum(share.energy_j for share in shares), "J", None, MODEL)
+
+
+def rest(repeat: Repeat) -> Figure | Missing:
+    """Energy of processor, memory and the rest of the board above idle [J]: the board's energy less the medium's."""
+    whole, medium = above_idle("marginal", repeat), storage(repeat)
+    if isinstance(whole, Missing) or isinstance(medium, Missing):
+        return medium if isinstance(medium, Missing) else whole
+    if repeat.storage:
+        return without(whole, medium) if repeat.storage.of_board else whole
+    return Figure(whole.value - medium.value, "J", None, MODEL)
+
+
+def without(whole: Figure, part: Figure) -> Figure:
+    """Difference of two sensors' energies; a reference that both were calibrated against moves them together."""
+    if whole.standard_u is None or part.standard_u is None:
+        return Figure(whole.value - part.value, "J", None, whole.reason or part.reason)
+    left = difference(
+        Side(whole.value, whole.standard_u, "J", whole.shared),
+        Side(part.value, part.standard_u, "J", part.shared),
+    )
+    return Figure(left.value, "J", left.standard_u)
+
+
+COMPONENTS: Final = (
+    Definition(
+        "by_component.storage", "J", Topic.PART, "storage",
+        "the medium above idle: by a sensor in its supply, else by a model, without an interval", storage, rests_on=_ALL
+    ),
+    Definition(
+        "by_component.rest", "J", Topic.PART, "rest", "processor and all else above idle, likewise",
+        rest, rests_on=_ALL,
+    ),
+)  # fmt: skip
+"""All energies of a sensor in the medium's own supply are under `by_sensor`."""
+
+
+def asked_bytes(repeat: Repeat, writes: bool) -> float:
+    """Bytes of values that operations wrote or read."""
+    moved = repeat.operations.bytes_by_kind()
+    return float(sum(size for name, size in moved.items() if (name not in READS) == writes))
+
+
+def amplification(repeat: Repeat, counter: str, *, writes: bool) -> Figure | Missing:
+    """Bytes to or from the medium during run and settle, divided by the bytes requested."""
+    value_bytes = asked_bytes(repeat, writes)
+    if isinstance(repeat.samples, Missing):
+        return Missing(repeat.samples.reason, "1")
+    if not value_bytes:
+        return Missing(f"no operation {'wrote' if writes else 'read'} bytes of values", "1")
+    moved_bytes = repeat.samples.grown(counter, settle=True)
+    return Figure(moved_bytes / value_bytes, "1", None, "counters of the board")
+
+
+def energy_per_byte(repeat: Repeat) -> Figure | Missing:
+    """Energy above idle divided by all bytes of values that operations moved [J/B]."""
+    energy = above_idle("marginal", repeat)
+    value_bytes = asked_bytes(repeat, True) + asked_bytes(repeat, False)
+    if isinstance(energy, Missing):
+        return Missing(energy.reason, "J/B")
+    if not value_bytes:
+        return Missing("no operation moved bytes of values", "J/B")
+    return energy.scale(1.0 / value_bytes, "J/B")
+
+
+READS: Final = ("read", "scan")
+"""Kinds of operation that write nothing."""
+AMPLIFICATION: Final = (
+    Definition(
+        "write_amplification", "1", Topic.USAGE, "write amplification",
+        "bytes that went to the medium, run and settle, over bytes of values written",
+        lambda repeat: amplification(repeat, "device_written_bytes", writes=True), rests_on=(PER_OPERATION,),
+    ),
+    Definition(
+        "read_amplification", "1", Topic.USAGE, "read amplification",
+        "bytes that came from the medium, run and settle, over bytes of values read",
+        lambda repeat: amplification(repeat, "device_read_bytes", writes=False), rests_on=(PER_OPERATION,),
+    ),
+    Definition(
+        "energy_per_byte_j", "J/B", Topic.USAGE, "energy above idle per byte",
+        "marginal_energy_j over bytes of values that operations moved", energy_per_byte, rests_on=_ALL,
+    ),
+)  # fmt: skip
+"""Quantities of a study of key-value stores, in addition to the energies."""

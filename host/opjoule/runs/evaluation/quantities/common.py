@@ -1,0 +1,202 @@
+"""The table of quantities: every number of result.json with its unit, words, formula and places.
+
+This module has the quantities of every measurement; a study adds its own (operations.py). A new quantity
+needs only a new row with its formula. The rows generate result.json and its check, the terminal's output, the report,
+the tables of docs/reference/run-record.md (host/quantities_page.py) and the tests' expectations.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from statistics import fmean
+from typing import Final
+
+from opjoule.base.units import Measured, Missing, Unstated, exact
+from opjoule.energy.budget import PARTS
+from opjoule.energy.window import seen
+from opjoule.runs.evaluation.quantities.definition import LAST, Definition, Topic
+from opjoule.runs.evaluation.quantities.figures import Figure
+from opjoule.runs.evaluation.quantities.repeat import NO_IDLE, NO_SETTLE, Repeat
+from opjoule.runs.record.groups import ABOVE_IDLE, ENERGY
+
+
+def run_energy(repeat: Repeat) -> Figure:
+    """Energy of the run's window [J]."""
+    return Figure.energy(repeat.energy.run.energy, repeat.energy.run.budget.shared)
+
+
+def above_idle(name: str, repeat: Repeat) -> Figure | Missing:
+    """One of the energies above idle [J], by its name in RepeatEnergy."""
+    if marginal := getattr(repeat.energy, name):
+        return Figure.energy(marginal.energy, marginal.budget.shared)
+    return Missing(NO_IDLE if repeat.energy.idle is None else NO_SETTLE, "J")
+
+
+def power(repeat: Repeat) -> Figure:
+    """Mean power of the run [W]; the timebase is in both energy and time and cancels in their quotient."""
+    run = run_energy(repeat)
+    stated = repeat.energy.run.power
+    mean = replace(run.scale(1.0 / repeat.energy.run.window.duration_s, "W"), excess=stated.excess)
+    return replace(mean, standard_u=None if run.lower_bound else stated.standard_u)
+
+
+def idle_power(repeat: Repeat) -> Figure | Missing:
+    """Mean power of the idle phases [W]."""
+    idle = repeat.energy.idle
+    return Figure.measured(idle.power, idle.shared) if idle else Missing(NO_IDLE, "W")
+
+
+def seconds(repeat: Repeat, length_s: float | None) -> Figure | Missing:
+    """A duration by the board's clock [s]."""
+    if length_s is None:
+        return Missing("no settle phase", "s")
+    return Figure(length_s, "s", repeat.clock_u * length_s)
+
+
+def counter(repeat: Repeat, name: str, unit: str) -> Figure | Missing:
+    """Use of processor, medium or memory, from the system samples."""
+    samples = repeat.samples
+    if isinstance(samples, Missing):
+        return Missing(samples.reason, unit)
+    if name == "cpu":
+        value = samples.grown("cpu_busy_s", settle=False) / (samples.span_s * samples.cores)
+    elif name == "memory":
+        value = samples.peak("rss_bytes")
+        if value == 0:
+            return Missing("no sample saw the memory of the work's processes", unit)
+    else:
+        moved = ("read", "written") if name == "moved" else (name,)
+        value = sum(samples.grown(f"device_{direction}_bytes", settle=True) for direction in moved)
+    return Figure(value, unit, None, "counter of the board")
+
+
+def seen_share(repeat: Repeat) -> Figure:
+    """Fraction of the run in which the current was converted."""
+    share = seen([repeat.energy.run])
+    return Figure(share.value, share.unit, None, share.reason)
+
+
+def mean_share(repeats: Sequence[Figure | Missing]) -> Unstated:
+    """Mean of a counted share; the spread between repeats is not an uncertainty."""
+    figures = [figure for figure in repeats if isinstance(figure, Figure)]
+    return Unstated(fmean(figure.value for figure in figures), "1", figures[0].reason)
+
+
+def total(repeats: Sequence[Figure | Missing]) -> Measured:
+    """Sum of counts."""
+    return exact(sum(figure.value for figure in repeats if isinstance(figure, Figure)), "1")
+
+
+def budget_parts(budget: str, meaning: str, *rests_on: str, required: bool = False) -> tuple[Definition, ...]:
+    """Parts of an uncertainty budget."""
+    return tuple(
+        Definition(f"{budget}.{part}", "J", Topic.PART, meaning=meaning, rests_on=rests_on, required=required)
+        for part in PARTS
+    )
+
+
+ENERGY_ABOVE_IDLE: Final = (ENERGY, ABOVE_IDLE)
+
+COMMON: Final = (
+    Definition(
+        "marginal_energy_j", "J", Topic.ENERGY, "energy above idle",
+        "energy_j less idle power times the run's duration",
+        lambda repeat: above_idle("marginal", repeat), rests_on=ENERGY_ABOVE_IDLE, of_sensors=True,
+        line=("above idle", "energy less idle power times the run's time"), budget="marginal_budget",
+    ),
+    Definition(
+        "energy_j", "J", Topic.ENERGY, "energy", "the run's window, and what settle drew above idle",
+        lambda repeat: above_idle("energy", repeat), rests_on=ENERGY_ABOVE_IDLE, of_sensors=True,
+        tile="energy in all", line=("energy", "run, and settle above idle"), budget="budget",
+        traced="energy", rank={"traced": LAST},
+    ),
+    Definition(
+        "run_energy_j", "J", Topic.ENERGY, "… of the run alone",
+        "supply voltage times current, from the first operation to the last",
+        run_energy, rests_on=(ENERGY,), of_sensors=True,
+        tile="of the run alone", line=("run alone", "{duration_s}, idle power included"),
+    ),
+    Definition(
+        "write_back_energy_j", "J", Topic.ENERGY, "… after the last operation",
+        "what settle and the medium's tail drew above idle, until writes were done and the power was at rest",
+        lambda repeat: above_idle("write_back", repeat), rests_on=ENERGY_ABOVE_IDLE, of_sensors=True,
+        headline="in total above idle after the last operation", column="after the last operation",
+        line=("settle", "above idle, {settle_s} from the last operation to rest"),
+    ),
+    Definition(
+        "power_w", "W", Topic.POWER, "power", "mean of the run", power, rests_on=(ENERGY,), of_sensors=True,
+        tile="power of the run", column="power", line=("power", "mean of the run; idle {idle_power_w}"),
+        traced="mean power", compared=True,
+    ),
+    Definition(
+        "voltage_v", "V", Topic.POWER, "voltage", "mean of the supply's voltage, of a trace on its own",
+        required=False, traced="mean voltage",
+    ),
+    Definition(
+        "idle_power_w", "W", Topic.POWER, "idle power", "mean before and after, in the same state",
+        idle_power, rests_on=ENERGY_ABOVE_IDLE, of_sensors=True, tile="idle power", column="idle power",
+    ),
+    Definition(
+        "duration_s", "s", Topic.TIME, "run", "from the first operation to the last",
+        lambda repeat: seconds(repeat, repeat.run_s),
+        column="run", traced="time", rank={"column": LAST, "traced": LAST},
+    ),
+    Definition(
+        "settle_s", "s", Topic.TIME, "settle",
+        "from the last operation until writes were done and the power was at rest for 5 s",
+        lambda repeat: seconds(repeat, repeat.settle_s), column="settle", rank={"column": LAST},
+    ),
+    Definition(
+        "cpu_fraction", "1", Topic.USAGE, "CPU", "share of all cores that was busy during the run",
+        lambda repeat: counter(repeat, "cpu", "1"), line=("CPU", "of all cores; peak memory {peak_memory_bytes}"),
+    ),
+    Definition(
+        "disk_read_bytes", "B", Topic.USAGE, "disk read", "from the medium, in run and settle",
+        lambda repeat: counter(repeat, "read", "B"), compared=True,
+    ),
+    Definition(
+        "disk_written_bytes", "B", Topic.USAGE, "disk written", "to the medium, in run and settle",
+        lambda repeat: counter(repeat, "written", "B"), compared=True,
+        line=("disk", "written, {disk_read_bytes} read"),
+    ),
+    Definition(
+        "disk_bytes", "B", Topic.USAGE, "disk read and written", "the sum of both",
+        lambda repeat: counter(repeat, "moved", "B"), required=False,
+    ),
+    Definition(
+        "peak_memory_bytes", "B", Topic.USAGE, "peak memory", "of the loader with the engine inside",
+        lambda repeat: counter(repeat, "memory", "B"),
+    ),
+    Definition(
+        "alignment.residual_s", "s", Topic.CHECK, "alignment",
+        "standard deviation of the clock evidence around the fitted map", line=("alignment", ""),
+    ),
+    Definition(
+        "repeats", "1", Topic.CHECK, "repeats", "whole cycles; the numbers above are their mean",
+        required=False,
+    ),
+    Definition(
+        "seen_share", "1", Topic.CHECK, "seen", "part of the run in which the meter converted the current",
+        seen_share, mean_share, required=False,
+    ),
+    Definition(
+        "lost_samples", "1", Topic.CHECK, "lost samples", "conversions that were made and did not arrive",
+        lambda repeat: Figure(float(repeat.energy.whole.lost_samples), "1", 0.0), total, of_sensors=True,
+        line=("lost samples", ""),
+    ),
+    *budget_parts(
+        "budget", "what each source adds to the uncertainty of energy_j, with its `share` of the variance",
+        *ENERGY_ABOVE_IDLE, required=True,
+    ),
+    *budget_parts("marginal_budget", "the same for marginal_energy_j", *ENERGY_ABOVE_IDLE),
+)  # fmt: skip
+"""Quantities of every measurement, for any kind of work."""
+
+SENSORS: Final = tuple(
+    Definition(
+        f"by_sensor.*.{definition.key}", definition.unit, Topic.SENSOR, rests_on=(ENERGY,), required=False,
+        meaning="seen by a further sensor, by its number from 1",
+    )
+    for definition in COMMON
+    if definition.of_sensors
+)  # fmt: skip
+"""Quantities of additional sensors (`sensors=0+1`)."""

@@ -1,0 +1,108 @@
+"""Energies of one repeat from aligned windows, as docs/method/energy.md defines them.
+
+`run_energy_j` is the energy of the run's window. Of settle, with the medium's tail, only the energy above idle counts,
+because waiting belongs to no operation. `energy_j` is the sum of both; `marginal_energy_j` is `energy_j` less idle
+power times the run's duration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from opjoule.base.errors import DataFault
+from opjoule.base.units import Measured, Missing, Unstated
+from opjoule.clocks.clock_map import ClockMap
+from opjoule.energy.baseline import IdlePower, idle_power, marginal_energy
+from opjoule.energy.cells import Cells
+from opjoule.energy.error_bounds import ErrorBounds
+from opjoule.energy.window import EnergyResult, Window, window_energy_j
+from opjoule.runs.evaluation.quantities.repeat import NO_IDLE, RepeatEnergy
+from opjoule.runs.record.phases import Cycle, Phase, Role
+
+HARNESS = "harness"
+"""Control that runs the same operations without a database."""
+
+
+@dataclass(frozen=True)
+class AlignedTrace:
+    """A trace that can be integrated over phases: its cells, its sensor, and the map from the phases' clock."""
+
+    cells: Cells
+    sensor: ErrorBounds
+    board_to_meter: ClockMap
+
+    def window(self, first: Phase, last: Phase) -> Window:
+        """Window from the start of one phase to the end of another, on the meter clock."""
+        return Window.on_meter(self.board_to_meter, first.start_board_ns, last.end_board_ns)
+
+    def energy(self, first: Phase, last: Phase) -> EnergyResult:
+        """Energy of that window."""
+        return window_energy_j(self.cells, self.window(first, last), self.sensor)
+
+
+def repeat_energy(aligned: AlignedTrace, phases: Sequence[Phase], repeat: int) -> RepeatEnergy:
+    """Integrates one repeat. Raises: DataFault: its run is missing, outside the trace or mostly lost."""
+    cycle = Cycle.of(phases, repeat)
+    if cycle is None:
+        raise DataFault(f"repeat {repeat} has no complete run")
+    run, last = cycle.work, cycle.drain or cycle.work
+    during, whole = aligned.energy(run, run), aligned.energy(run, last)
+    idle = repeat_idle(aligned, cycle)
+    if idle is None:
+        return RepeatEnergy(during, whole, None, None, None, None)
+    settle = aligned.energy(last, last) if cycle.drain else None
+    settle_s = settle.window.duration_s if settle else 0.0
+    return RepeatEnergy(
+        during,
+        whole,
+        idle,
+        energy=marginal_energy(whole, idle, aligned.sensor, settle_s),
+        marginal=marginal_energy(whole, idle, aligned.sensor),
+        write_back=marginal_energy(settle, idle, aligned.sensor) if settle else None,
+    )
+
+
+def repeat_idle(aligned: AlignedTrace, cycle: Cycle) -> IdlePower | None:
+    """Idle power of one repeat; None if it was not measured.
+
+    Raises: WindowError, GapError: an idle phase is outside the trace, or mostly lost.
+    """
+    idles = [phase.steady for phase in cycle.baselines]
+    if not idles:
+        return None
+    return idle_power(aligned.cells, [aligned.window(idle, idle) for idle in idles], aligned.sensor)
+
+
+@dataclass(frozen=True)
+class Harness:
+    """The control that runs the same operations without a database."""
+
+    operations: int
+    energy: Measured | Unstated
+    """Energy above idle."""
+
+    @classmethod
+    def of(cls, aligned: AlignedTrace, phases: Sequence[Phase], idle: IdlePower | None) -> Self | Missing:
+        """The control of a measurement. Missing if its phase is outside the trace or mostly lost."""
+        found = next((phase for phase in phases if phase.name == HARNESS and phase.role is Role.CONTROL), None)
+        if found is None:
+            return Missing("the harness was not measured (--no-harness, or the run ended early)", "J")
+        if idle is None:
+            return Missing(NO_IDLE, "J")
+        if not found.operations:
+            return Missing("the harness executed no operation", "J")
+        try:
+            energy = aligned.energy(found, found)
+        except DataFault as fault:
+            return Missing(str(fault), "J")
+        marginal = marginal_energy(energy, idle, aligned.sensor)
+        return cls(found.operations, marginal.energy)
+
+    def energy_of(self, operations: float) -> Measured | Unstated:
+        """Energy of the loader itself for a number of operations [J].
+
+        Noise and alignment limit the accuracy of a short phase; the uncertainty includes them.
+        """
+        return self.energy.scale(operations / self.operations)

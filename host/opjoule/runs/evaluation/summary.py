@@ -1,0 +1,335 @@
+"""All numbers of a run, for result.json (runs/record/result.py checks the shape)."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import pyarrow as pa
+
+from opjoule.attribution.shares import Attribution
+from opjoule.base.errors import DataFault, RecordFault
+from opjoule.base.units import Missing, Quantity, Unstated
+from opjoule.energy.budget import Budget
+from opjoule.energy.near_range import near_range_warnings
+from opjoule.energy.operations import schemas
+from opjoule.energy.operations.board_files import read_system
+from opjoule.energy.operations.computer_load import COMPUTER, ComputerLoad
+from opjoule.energy.operations.operation_table import OperationTable
+from opjoule.energy.trace.parquet_file import write_parquet
+from opjoule.runs.evaluation.alignment import Alignment
+from opjoule.runs.evaluation.all_told import by_operation, told_figures
+from opjoule.runs.evaluation.attributed import (
+    MediumTrace,
+    WorkedRun,
+    attributed,
+    background_warnings,
+    course_table,
+    opening_warnings,
+    waiting_warnings,
+)
+from opjoule.runs.evaluation.faults import TraceFault, short_run_warnings, trace_faults
+from opjoule.runs.evaluation.marked_phases import by_path, by_phase, phase_figures
+from opjoule.runs.evaluation.quantities.common import COMMON, above_idle
+from opjoule.runs.evaluation.quantities.definition import Quantities
+from opjoule.runs.evaluation.quantities.figures import Figure, Figures, by_repeat, mean_budget, mean_shared
+from opjoule.runs.evaluation.quantities.operations import operations as operations_of
+from opjoule.runs.evaluation.quantities.operations import per_operation
+from opjoule.runs.evaluation.quantities.repeat import NO_IDLE, Repeat, RepeatEnergy, StorageEnergy, SystemSamples
+from opjoule.runs.evaluation.repeat_energy import HARNESS, AlignedTrace, Harness, repeat_energy
+from opjoule.runs.evaluation.stability import busy_warnings, stability_warnings
+from opjoule.runs.evaluation.until import until_warnings
+from opjoule.runs.evaluation.wording import Wording, wording_of
+from opjoule.runs.record.job_results import job_results
+from opjoule.runs.record.phases import Cycle, Phase, Role, worked_repeats
+from opjoule.runs.record.result import stand_in_words
+from opjoule.runs.record.run import Generator, Run
+from opjoule.runs.record.run_record import RunRecord
+
+HARNESS_ENERGY = "harness_energy_j"
+
+
+@dataclass(frozen=True)
+class AlignedRun:
+    """A run with trace and operations on one clock: the input of result.json."""
+
+    record: RunRecord
+    phases: Sequence[Phase]
+    """Phases of complete repeats, and of the controls."""
+    aligned: AlignedTrace
+    """Trace of the board's supply."""
+    alignment: Alignment
+    operations: OperationTable
+    cores: int
+    events: pa.Table
+    storage: AlignedTrace | None = None
+    """Trace of the sensor in the medium's own supply."""
+
+
+def build_result(parts: AlignedRun) -> tuple[dict[str, Any], list[TraceFault]]:
+    """All entries of result.json, nothing withheld yet, and the trace's faults. Raises: DataFault: no complete run."""
+    record, phases, aligned = parts.record, parts.phases, parts.aligned
+    numbers = worked_repeats(phases)
+    if not numbers:
+        raise DataFault("no repeat has a complete run: there is no result to give")
+    repeats = repeats_of(parts, numbers)
+    wording = wording_of(record.run)
+    quantities = wording.quantities
+    figures = [quantities.figures(repeat) for repeat in repeats]
+    entries = quantities.over_repeats(figures)
+    harness = {}
+    if quantities.get(HARNESS_ENERGY):
+        mean_operations = fmean(operations_of(repeat).value for repeat in repeats)
+        control = Harness.of(aligned, phases, repeats[0].energy.idle)
+        harness[HARNESS_ENERGY] = control if isinstance(control, Missing) else control.energy_of(mean_operations)
+    made = {**budgets([repeat.energy for repeat in repeats]), "headline_budget": headline_budget(repeats)}
+    marked = _marked(record, aligned, repeats)
+    told = told_figures(repeats)
+    common = shared_with_others(made, quantities, figures)
+    common |= _shared_by_path(list(map(by_path, marked))) | _shared_by_path(told)
+    result = {
+        "repeats": len(repeats),
+        **entries,
+        **made,
+        **({"shared": common} if common else {}),
+        "by_repeat": by_repeat([{**own, **all_told} for own, all_told in zip(figures, told, strict=True)]),
+        **({"by_phase": by_phase(marked)} if any(marked) else {}),
+        **harness,
+        "alignment": parts.alignment.stated(),
+        "timebase": repeats[0].energy.run.timebase.stated(),
+        "by_operation": by_operation(repeats),
+        "warnings": _warnings(parts, wording, repeats, figures),
+        **({"disturbed": disturbance} if (disturbance := record.run.found.device.disturbance) else {}),
+        **({"server": server_usage(files)} if (files := record.raw_files("server-*.csv")) else {}),
+        "generator": _generator(record.run),
+    }
+    write_parquet(record.path("attribution.parquet"), schemas.ATTRIBUTION, [course_table(repeats)])
+    sensor = aligned.sensor
+    return result, [fault for repeat in repeats for fault in trace_faults(repeat.number, repeat.energy, sensor)]
+
+
+def _warnings(parts: AlignedRun, wording: Wording, repeats: Sequence[Repeat], figures: Sequence[Figures]) -> list[str]:
+    """Every line to be read with the figures: those of the measurement, and those of this evaluation."""
+    record, phases, aligned, run = parts.record, parts.phases, parts.aligned, parts.record.run
+    runs = [phase for phase in phases if phase.role is Role.WORK]
+    operations = fmean(operations_of(repeat).value for repeat in repeats)
+    rate_per_s = operations / fmean(repeat.run_s for repeat in repeats)
+    lines = [
+        *run.found.warnings,
+        *short_run_warnings(
+            runs, aligned.cells.period_ns, lambda times, run_s: wording.longer(run, times, run_s, operations)
+        ),
+        *busy_warnings(_computer_load(record), runs),
+        *stability_warnings(wording.quantities.headline, repeats, figures),
+        *until_warnings(run.until_u),
+        *waiting_warnings(repeats, wording.slower(rate_per_s)),
+        *opening_warnings(run.loader, [repeat.number for repeat in repeats]),
+        *background_warnings(runs, repeats, parts.events),
+        *_notes(wording, record, aligned, phases),
+    ]
+    return list(dict.fromkeys(lines))
+
+
+def _computer_load(record: RunRecord) -> ComputerLoad | None:
+    """Load of the computer behind a simulated board; None for a real one. A changed file is a fault of the record."""
+    name = f"raw/{COMPUTER}"
+    if not record.path(name).exists():
+        return None
+    try:
+        return ComputerLoad.read(record.intact(name))
+    except RecordFault as fault:
+        record.add_fault(str(fault))
+        return None
+
+
+def _notes(wording: Wording, record: RunRecord, aligned: AlignedTrace, phases: Sequence[Phase]) -> list[str]:
+    """Notes on the study, on substitutes, and on unseen bursts that may have exceeded the meter's range."""
+    windows = [aligned.window(phase, phase) for phase in phases if phase.role is Role.WORK]
+    spans = [(window.start_ns, window.end_ns) for window in windows]
+    stand_ins: list[str] = []
+    with suppress(RecordFault):  # of a killed job, whose file may be cut anywhere
+        for software in job_results(record)[1]:
+            if name := software.stand_in:
+                stand_ins.append(stand_in_words(software.name, name))
+    near_range = near_range_warnings(aligned.cells, aligned.sensor, spans)
+    return [*wording.notes(record.run), *stand_ins, *near_range]
+
+
+def repeats_of(evidence: AlignedRun, numbers: Sequence[int]) -> list[Repeat]:
+    """The repeats with these numbers; the attribution is fitted to all of them together."""
+    aligned, phases = evidence.aligned, evidence.phases
+    with ThreadPoolExecutor(1) as beside:
+        computed = [beside.submit(repeat_energy, aligned, phases, number) for number in numbers]
+        medium = _medium(evidence)
+        of_medium = [
+            beside.submit(repeat_energy, medium.aligned, phases, number) if medium else None for number in numbers
+        ]
+        try:
+            runs = [_worked(evidence, *parts) for parts in zip(numbers, computed, of_medium, strict=True)]
+            beside.submit(lambda: [run.operations.latency for run in runs])
+            database = evidence.record.run.asked.db or ""
+            attributions = attributed(aligned, runs, evidence.events, database, medium)
+        finally:  # a window's faults are reported as faults of the run first
+            energies = [future.result() for future in computed]
+    return [_repeat(evidence, *parts) for parts in zip(numbers, runs, energies, attributions, strict=True)]
+
+
+def _medium(evidence: AlignedRun) -> MediumTrace | None:
+    sensor = evidence.record.run.found.storage_sensor
+    return MediumTrace(evidence.storage, sensor.supply == "board") if sensor and evidence.storage else None
+
+
+def _worked(
+    evidence: AlignedRun, number: int, energy: Future[RepeatEnergy], medium: Future[RepeatEnergy] | None
+) -> WorkedRun:
+    cycle = Cycle.of(evidence.phases, number)
+    if cycle is None:
+        raise DataFault(f"repeat {number} has no complete run")
+    run = cycle.work
+    operations = evidence.operations.started_in(run.start_board_ns, run.end_board_ns)
+    samples = _samples(evidence.record, cycle, evidence.cores)
+    return WorkedRun(cycle, energy.result, operations, samples, medium.result if medium else None)
+
+
+def _repeat(
+    evidence: AlignedRun,
+    number: int,
+    worked: WorkedRun,
+    energy: RepeatEnergy,
+    attribution: Attribution | Missing,
+) -> Repeat:
+    run, settle = worked.cycle.work, worked.cycle.drain
+    count = float(len(worked.operations) or run.operations)
+    harness = Harness.of(evidence.aligned, evidence.phases, energy.idle)
+    control, core_w = evidence.record.run.loader.get(f"{HARNESS}-1"), None
+    if not isinstance(harness, Missing) and control and control.cpu_s:
+        core_w = harness.energy.value / control.cpu_s
+    medium, storage = _medium(evidence), None
+    if medium and worked.medium:
+        storage = StorageEnergy(worked.medium().marginal, medium.of_board)
+    return Repeat(
+        number,
+        energy,
+        run.duration_s,
+        settle.duration_s if settle else None,
+        run.operations,
+        worked.operations,
+        worked.samples,
+        attribution,
+        harness if isinstance(harness, Missing) else Figure.energy(harness.energy_of(count)),
+        core_w,
+        storage,
+    )
+
+
+def _marked(record: RunRecord, aligned: AlignedTrace, repeats: Sequence[Repeat]) -> list[Mapping[str, Figures]]:
+    """Figures of each repeat's marked phases, by the phase's name."""
+    by_repeat: list[Mapping[str, Figures]] = []
+    for repeat in repeats:
+        marked = [phase for phase in record.run.marked_phases if phase.repeat == repeat.number]
+        by_repeat.append(phase_figures(aligned, marked, repeat.energy.idle, repeat.operations))
+    return by_repeat
+
+
+def _samples(record: RunRecord, cycle: Cycle, cores: int) -> SystemSamples | Missing:
+    """Samples of the board in one repeat; a changed file is a fault of the record."""
+    try:
+        samples = read_system(record.intact(f"raw/repeat-{cycle.work.repeat}.system.csv"))
+        return SystemSamples.of_cycle(samples, cycle, cores)
+    except RecordFault as fault:
+        record.add_fault(str(fault))
+        return Missing(str(fault))
+
+
+def shared_with_others(
+    budgets: Mapping[str, Any], quantities: Quantities, repeats: Sequence[Figures]
+) -> dict[str, Mapping[str, float]]:
+    """Contributions that other results of the same sensor or reference share, for each budget and each figure without
+    a budget (k = 1, signed)."""
+    shared_by_key = {
+        key: budget.shared for key, budget in budgets.items() if isinstance(budget, Budget) and budget.shared
+    }
+    paths = [quantity.key for quantity in quantities if quantity.formula and not quantity.budget]
+    return shared_by_key | _shared_by_path([{path: figures[path] for path in paths} for figures in repeats])
+
+
+def _shared_by_path(repeats: Sequence[Figures]) -> dict[str, Mapping[str, float]]:
+    """Contributions that other results share, for each figure that all repeats have (k = 1, signed)."""
+    shared_by_path: dict[str, Mapping[str, float]] = {}
+    for path in dict.fromkeys(path for figures in repeats for path in figures):
+        known = [figure for figures in repeats if isinstance(figure := figures.get(path), Figure)]
+        if len(known) == len(repeats) and (shared := mean_shared(known)):
+            shared_by_path[path] = shared
+    return shared_by_path
+
+
+def budgets(repeats: Sequence[RepeatEnergy]) -> dict[str, Any]:
+    """Budgets of energy_j and marginal_energy_j."""
+    made: dict[str, Any] = {}
+    for key, name in (("budget", "energy"), ("marginal_budget", "marginal")):
+        energies = [energy for repeat in repeats if (energy := getattr(repeat, name))]
+        values_j = [energy.energy.value for energy in energies]
+        made[key] = mean_budget([energy.budget for energy in energies], values_j) if energies else None
+    return made | ({} if made["budget"] else {"budget": Missing(NO_IDLE, "J")})
+
+
+def headline_budget(repeats: Sequence[Repeat]) -> Budget | None:
+    """Budget of the energy above idle per operation, with the spread of an operation's energy."""
+    made, values_j = [], []
+    for repeat in repeats:
+        value, count = per_operation(repeat, above_idle("marginal", repeat)), operations_of(repeat).value
+        if repeat.energy.marginal is None or isinstance(value, Missing):
+            return None
+        made.append(repeat.energy.marginal.budget.scaled(1.0 / count))
+        values_j.append(value.value)
+    return mean_budget(made, values_j)
+
+
+def sensor_energies(phases: Sequence[Phase], aligned: AlignedTrace) -> Mapping[str, Quantity]:
+    """Energies and powers of an additional sensor over the same phases as the board's supply, mean over repeats."""
+    runs = [phase for phase in phases if phase.role is Role.WORK]
+    repeats = [Repeat(run.repeat, repeat_energy(aligned, phases, run.repeat), run.duration_s) for run in runs]
+    seen = Quantities(definition for definition in COMMON if definition.of_sensors)
+    return seen.over_repeats([seen.figures(repeat) for repeat in repeats])
+
+
+def _generator(run: Run) -> dict[str, str | None]:
+    """Name and version of the generator of the operations; the loader's own version is in its summary."""
+    generator = run.found.generator or Generator()
+    loader = next((summary.loader_version for summary in run.loader.values()), None)
+    return {"name": generator.name, "version": generator.version or loader}
+
+
+_REASON = "counters of the server's process on the board, from its start to its end, the load included"
+
+
+def server_usage(files: Sequence[Path]) -> dict[str, Unstated]:
+    """`server` of result.json from raw/server-N.csv: memory, processor time and I/O, means over the repeats.
+
+    Files without a complete row are left out. Raises: RecordFault: a file contains something other than samples.
+    """
+    used = list(filter(None, map(_one, files)))
+    means = {name: fmean(usage[name] for usage in used) for name in _UNITS if used}
+    return {name: Unstated(mean, _UNITS[name], _REASON) for name, mean in means.items()}
+
+
+_UNITS = {"peak_memory_bytes": "B", "cpu_s": "s", "read_bytes": "B", "written_bytes": "B"}
+
+
+def _one(file: Path) -> dict[str, float]:
+    try:
+        with file.open(encoding="utf-8", newline="") as lines:
+            rows = [row for row in csv.DictReader(lines) if None not in row.values()]
+        if not rows:
+            return {}
+        last = rows[-1]
+        peak = max(float(row["rss_bytes"]) for row in rows)
+        return {"peak_memory_bytes": peak} | {name: float(last[name]) for name in _UNITS if name in last}
+    except (OSError, ValueError, KeyError, TypeError, csv.Error):
+        raise RecordFault(f"{file}: not samples of a server") from None

@@ -1,0 +1,229 @@
+"""The quantities of each kind of study, and the words for its results."""
+
+import math
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from opjoule.base.units import counted
+from opjoule.boards.databases.registry import known_databases
+from opjoule.runs.evaluation.quantities.common import COMMON, SENSORS
+from opjoule.runs.evaluation.quantities.definition import FIRST, Definition, Quantities, Topic
+from opjoule.runs.evaluation.quantities.operations import KEY_VALUE, OPERATIONS
+from opjoule.runs.record.groups import ABOVE_IDLE, ENERGY, PER_OPERATION
+from opjoule.runs.record.job_results import MONGOD, MONGODB_SERVER
+from opjoule.runs.record.phases import Role
+from opjoule.runs.record.result import stand_in_words
+from opjoule.runs.record.run import Generator, Run
+from opjoule.runs.studies.command.title import title_of
+from opjoule.runs.studies.definition import SYSTEM, in_words
+from opjoule.runs.studies.ycsb.properties import MIX_BLOCK, ignored_words
+
+
+@dataclass(frozen=True)
+class Wording:
+    """Wording for one kind of study; the functions take run.json."""
+
+    quantities: Quantities
+    """The table's first quantity is the headline: --until-u refers to it, and its absence is explained."""
+    subject: Callable[[Run], str]
+    """The subject of the measurement, in a word or a command line."""
+    work: Callable[[Run], str]
+    """The work that was run, in a line."""
+    more: Callable[[Run], str]
+    """Options for a longer run."""
+    longer: Callable[[Run, float, float, float], str]
+    """Options after a run that was too short; takes run.json, the factor by which it must be longer, its length [s] and
+    its number of operations."""
+    notes: Callable[[Run], list[str]] = lambda run: []
+    """Notes above the figures."""
+    apart: Callable[[Run], str] = lambda run: ""
+    """Option that makes kinds of operation identifiable; empty if there is none."""
+    slower: Callable[[float], str] = lambda rate_per_s: ""
+    """Option for a lower rate of operations than this one [1/s]; empty if there is none."""
+    always_counted: bool = True
+    """Whether the work consists of operations; if not, a result without operations does not mention them."""
+
+    def quantities_of(self, result: Mapping[str, Any]) -> Quantities:
+        """The quantities of one of its results."""
+        counted = self.always_counted or (result.get("operations") or {}).get("value")
+        return self.quantities if counted else self.quantities.without(PER_OPERATION)
+
+
+YCSB_QUANTITIES: Final = Quantities((*COMMON, *OPERATIONS, *KEY_VALUE, *SENSORS))
+_COMFORTABLE_S: Final = 30
+_MORE: Final = 4.0
+"""Factor by which a longer run is recommended if more work is needed: the random error halves."""
+
+
+def _database(run: Run) -> str:
+    """Name of the database in prose."""
+    name = run.asked.db or "unknown database"
+    return {database.name: database.title for database in known_databases()}.get(name, name)
+
+
+def _workload(run: Run) -> str:
+    """For example "workload a, zipfian, 100,000 records of 10 x 100 B, 500,000 operations, 4 threads"."""
+    options, effective = run.asked, run.summary.workload
+    words = [f"workload {options.workload}"] if options.workload else []
+    distribution = effective.get("requestdistribution") or options.distribution
+    words += [distribution] if distribution else []
+    records = effective.get("recordcount") or options.records
+    words += [f"{int(records):,} records{_size(effective)}"] if records else []
+    operations = effective.get("operationcount") or options.operations
+    if seconds := _length_s(run):
+        words += [f"operations for {seconds:g} s"]
+    elif operations:
+        words += [f"{int(operations):,} operations"]
+    threads = int(effective.get("threadcount") or options.threads or 0)
+    words += [counted(threads, "thread")] if threads else []
+    words += [f"in mix blocks of {effective[MIX_BLOCK]} s"] if run.summary.mix_blocks else []
+    if (made_by := run.found.generator) and made_by.runs_on == "host":
+        words += [f"operations made by {made_by.name.upper()} {made_by.version}"]
+    return ", ".join(words)
+
+
+def _size(effective: Mapping[str, str]) -> str:
+    if "fieldlength" not in effective:
+        return ""
+    if effective.get("fieldlengthdistribution", "constant") != "constant":
+        return f" of {effective['fieldcount']} fields of up to {effective['fieldlength']} B"
+    return f" of {effective['fieldcount']} x {effective['fieldlength']} B"
+
+
+def _notes(run: Run) -> list[str]:
+    summary = run.summary
+    server = summary.settings.get(MONGODB_SERVER, MONGOD)
+    is_mongod = server.partition(" ")[0] == MONGOD
+    notes = [] if is_mongod else [stand_in_words(f"another server ({server})", "MongoDB")]
+    return [*notes, ignored_words(summary.ignored)] if summary.ignored else notes
+
+
+def _apart(run: Run) -> str:
+    """The option for mix blocks, if the loader generates the operations and its run had no blocks."""
+    had_blocks = any(summary.mix_blocks for summary in run.loader.values())
+    return "" if had_blocks or (run.found.generator or Generator()).runs_on == "host" else "--design"
+
+
+def _length_s(run: Run) -> float | None:
+    """Configured length of a run [s]; None if a number of operations ends it."""
+    return run.asked.seconds or float(run.summary.workload.get("maxexecutiontime", "0")) or None
+
+
+def _more(run: Run) -> str:
+    """The options for a run four times as long."""
+    runs = [phase for phase in run.phases if phase.role is Role.WORK]
+    run_s = min((phase.duration_s for phase in runs), default=0.0)
+    return _longer(run, _MORE, run_s, float(max((phase.operations for phase in runs), default=0)))
+
+
+def _longer(run: Run, times: float, run_s: float, operations: float) -> str:
+    """The options after a run that was too short; never less than is advised for more work."""
+    times = max(times, _MORE)
+    words = f"--seconds {max(math.ceil(run_s * times), _COMFORTABLE_S)}"
+    if _length_s(run):
+        return words
+    count = operations * times
+    step = int(10 ** max(math.floor(math.log10(max(count, 1.0))) - 1, 0))  # rounded up to two digits
+    return f"{words}, or --operations {math.ceil(count / step) * step}"
+
+
+def _slower(rate_per_s: float) -> str:
+    """The option for half the rate, at which the medium keeps up with the bytes of an engine that it slowed down."""
+    return f"-p target={float(f'{max(rate_per_s / 2.0, 1.0):.2g}'):.0f}"
+
+
+YCSB: Final = Wording(
+    YCSB_QUANTITIES,
+    _database,
+    _workload,
+    more=_more,
+    longer=_longer,
+    notes=_notes,
+    apart=_apart,
+    slower=_slower,
+)
+
+
+_OF_A_PHASE: Final = (
+    ("energy_j", "J", "energy of a phase that the command marked", (ENERGY,)),
+    ("marginal_energy_j", "J", "the same less idle power times the phase's duration", (ENERGY, ABOVE_IDLE)),
+    ("duration_s", "s", "its duration", ()),
+    ("operations", "1", "operations marked in it", ()),
+    ("energy_per_operation_j", "J", "its energy over them", (ENERGY,)),
+    ("marginal_energy_per_operation_j", "J", "its energy above idle over them", (ENERGY, ABOVE_IDLE)),
+)
+_CHANGED: Final[dict[str, dict[str, Any]]] = {
+    "marginal_energy_j": {
+        "headline": "above idle",
+        "compared": True,
+        "rank": {"headline": FIRST, "budget": FIRST},
+    },
+    "peak_memory_bytes": {"meaning": "of the command's processes together"},
+    "write_back_energy_j": {
+        "headline": "above idle after its end",
+        "line": ("settle", "above idle, {settle_s} from its end to rest"),
+        "column": "after its end",
+    },
+}
+
+COMMAND_QUANTITIES: Final = Quantities(
+    (
+        *Quantities((*COMMON, *OPERATIONS, *SENSORS)).changed(_CHANGED),
+        *(
+            Definition(f"by_phase.*.{key}", unit, Topic.PART, meaning=meaning, rests_on=rests_on, required=False)
+            for key, unit, meaning, rests_on in _OF_A_PHASE
+        ),
+    )
+)
+
+
+def _command(run: Run) -> Sequence[str]:
+    return run.plan.study.command or run.asked.command or ()
+
+
+def _program(run: Run) -> str:
+    """The name that the user gave the measured command, or else that of its program or script."""
+    command = _command(run)
+    return run.plan.study.called or (title_of(command) if command else "unknown command")
+
+
+COMMAND: Final = Wording(
+    COMMAND_QUANTITIES,
+    _program,
+    work=lambda run: shlex.join(_command(run)),
+    more=lambda run: "a command that does more",
+    longer=lambda run, times, run_s, operations: f"let it work {times:.2g} times as long",
+    always_counted=False,
+)
+
+
+def _cell(run: Run) -> str:
+    """One cell of a study; the study's job is the same in all cells."""
+    study = run.plan.study
+    cell = in_words({axis: value for axis, value in study.cell.items() if axis != SYSTEM})
+    return f"{study.called} ({'; '.join(filter(None, [cell, *map(in_words, study.parts)]))})"
+
+
+SUITE: Final = replace(COMMAND, work=_cell)
+"""Wording for a cell of a study that is a folder."""
+
+
+TRACE: Final = Wording(
+    Quantities(COMMON),
+    subject=lambda run: "Power trace",
+    work=lambda run: "",
+    more=lambda run: "a longer trace",
+    longer=lambda run, times, run_s, operations: "record for longer",
+)
+"""Wording for a power trace on its own: no study, no board, no workload."""
+
+WORDINGS: Final[dict[str, Wording]] = {"ycsb": YCSB, "command": COMMAND, "suite": SUITE}
+"""Name of a study -> its wording."""
+
+
+def wording_of(run: Run) -> Wording:
+    """The wording for a record, from its run.json; records without a plan are from YCSB studies."""
+    name = run.plan.study.name or run.asked.study or ("ycsb" if run.asked.db else "")
+    return WORDINGS.get(name, YCSB) if name else TRACE

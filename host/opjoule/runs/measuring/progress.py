@@ -1,0 +1,187 @@
+"""Progress on the terminal and in the record: the phase, its progress, elapsed and remaining time."""
+
+import json
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from datetime import timedelta
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskProgressColumn, TextColumn
+from rich.text import Text
+
+from opjoule.base.terminal import terminal
+from opjoule.energy.trace.power_history import PowerHistory
+from opjoule.runs.measuring.pace import Expected, Pace, in_words
+
+SHOWN_NS = 1_000_000_000  # averaging time of the power: single samples would flicker
+NOTED_S = 2.0
+"""Interval at which the remaining time is recorded during a phase."""
+LINE_S = 60.0
+"""Interval of the plain progress lines."""
+PROGRESS: Final = "progress.jsonl"
+"""Progress of the measurement, in its record's raw/, for any observer."""
+
+
+class ProgressNotes:
+    """Appends one JSON line for each note, with the time of the newest sample. Thread-safe.
+
+    No result depends on the notes: one that cannot be written is left out.
+    """
+
+    def __init__(self, path: Path, history: PowerHistory) -> None:
+        """`history`: power history of the trace that is being recorded."""
+        self._file = path.open("x", encoding="utf-8")
+        self._history = history
+        self._lock = threading.Lock()
+
+    def add(self, **entry: str | float) -> None:
+        """Writes and flushes a line; does nothing after close()."""
+        line = json.dumps({"meter_ns": self._history.end_ns, **entry}) + "\n"
+        with self._lock, suppress(OSError, ValueError):
+            self._file.write(line)
+            self._file.flush()
+
+    def close(self) -> None:
+        """Closes the file; it does not change afterwards."""
+        with self._lock, suppress(OSError):
+            self._file.close()
+
+
+class PowerColumn(ProgressColumn):
+    """Mean power of the last second from the meter; empty without a running meter."""
+
+    history: PowerHistory | None = None
+
+    def render(self, task: Task) -> Text:
+        """For example "3.41 W"."""
+        if self.history is None:
+            return Text("")
+        end_ns = self.history.end_ns
+        blocks_w = self.history.blocks_w(end_ns - SHOWN_NS, end_ns)
+        return Text(f"{blocks_w.mean():.2f} W" if blocks_w.size else "")
+
+
+class PaceColumn(ProgressColumn):
+    """Elapsed time of the measurement, and an estimate of the remaining time."""
+
+    def __init__(self, pace: Pace) -> None:
+        super().__init__()
+        self._pace = pace
+
+    def render(self, task: Task) -> Text:
+        """For example "0:01:12, about 3 min left"."""
+        passed = str(timedelta(seconds=int(self._pace.elapsed_s)))
+        left = self._pace.left
+        return Text(f"{passed}, {left.words}" if left else passed, style="progress.remaining")
+
+
+class PhaseProgress:
+    """One bar per phase on stderr; if that is no terminal, a plain line at each phase and at intervals."""
+
+    _notes: ProgressNotes | None = None
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._console = terminal(stderr=True, quiet=quiet)
+        self._plain = not self._console.is_terminal
+        self._power = PowerColumn()
+        self._pace = Pace()
+        self._title = ""
+        self._line_s = self._noted_s = 0.0
+        self._progress = Progress(
+            TextColumn("{task.description:<22}", markup=False),
+            BarColumn(bar_width=12),
+            TaskProgressColumn(),
+            PaceColumn(self._pace),
+            self._power,
+            console=self._console,
+            disable=self._plain or quiet,
+        )
+        self._task = None if self._plain else self._progress.add_task("starting", total=None)
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._progress.stop()
+
+    def watch(self, history: PowerHistory | None) -> None:
+        """Shows the newest power of a trace that is being recorded; None: of no trace any more."""
+        self._power.history = history
+
+    @contextmanager
+    def noted(self, notes: ProgressNotes) -> Iterator[None]:
+        """Context in which phases, operations and temperatures are also noted in the record."""
+        with closing(notes):
+            self._notes = notes
+            try:
+                yield
+            finally:
+                self._notes = None
+
+    def write_down(self, **entry: str | float) -> None:
+        """Notes the `operations` done, a `temperature_c`, or the `board_ns` at which a phase begins or ends."""
+        if notes := self._notes:
+            notes.add(**entry)
+
+    def expect(self, phases: Sequence[Expected]) -> None:
+        """Sets the upcoming phases; from now on the remaining time is shown."""
+        self._pace.expect(phases)
+
+    def phase(self, description: str, total: float | None) -> None:
+        """Starts a phase; `total` has the unit of advance_to(), None if unknown."""
+        self._title = description
+        self._pace.begin(description, total)
+        self.write_down(phase=description)
+        self._note_time()
+        if self._task is None:
+            self._print_line("")
+            return
+        self._progress.remove_task(self._task)
+        self._task = self._progress.add_task(description, total=total)
+
+    def advance_to(self, done: float) -> None:
+        """Sets the phase's progress to `done`."""
+        self._pace.stand(done)
+        self._look()
+        if self._task is not None:
+            self._progress.update(self._task, completed=done)
+
+    def wait_on(self, waited_s: float, remaining_s: float | None) -> None:
+        """Shows a wait with the estimated remaining seconds, None without an estimate."""
+        self._pace.wait(remaining_s)
+        self._look()
+        if self._task is not None:
+            total_s = None if remaining_s is None else waited_s + remaining_s
+            self._progress.update(self._task, completed=waited_s, total=total_s)
+
+    def _look(self) -> None:
+        """Reports the progress at intervals: in the record, and as a line if there is no bar."""
+        now_s = time.monotonic()
+        if now_s - self._noted_s >= NOTED_S:
+            self._note_time()
+        if self._task is None and now_s - self._line_s >= LINE_S:
+            share = self._pace.share
+            self._print_line("" if share is None else f" {share:.0%},")
+
+    def _note_time(self) -> None:
+        self._noted_s = time.monotonic()
+        left = self._pace.left
+        remaining = {} if left is None else {"remaining_s": round(left.remaining_s, 1), "is_least": left.is_least}
+        self.write_down(host_ns=time.monotonic_ns(), elapsed_s=round(self._pace.elapsed_s, 1), **remaining)
+
+    def _print_line(self, share: str) -> None:
+        self._line_s = time.monotonic()
+        passed, left = in_words(self._pace.elapsed_s), self._pace.left
+        times = f"{passed} elapsed{f', {left.words}' if left else ''}"
+        self._console.print(f"  {self._title.strip()}:{share} {times}", soft_wrap=True)
+
+    def note(self, line: str) -> None:
+        """Prints one line above the bar."""
+        self._console.print(f"  {line}", soft_wrap=True)

@@ -1,0 +1,141 @@
+"""JSON files of a record: read with a check of their version, and always replaced as a whole."""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from opjoule.base.errors import NewerSchema, OpJouleError, RecordFault
+from opjoule.base.files import read_regular, write_whole
+
+T = TypeVar("T")
+
+
+class Schema(msgspec.Struct, frozen=True):
+    """Name and version of a file's schema."""
+
+    name: str
+    version: int
+
+
+class _Head(msgspec.Struct):
+    schema: Schema
+
+
+DAMAGE: Final = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
+"""Errors that damaged content raises in its reader."""
+
+
+DEEPEST: Final = 50
+"""Maximum depth of nested lists and objects."""
+_STEERS: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Control characters except newline and tab, marks of the writing direction, and halves of surrogate pairs, which no
+file can contain. Source: ECMA-48; Unicode UAX 9."""
+_UNESCAPED: Final = re.compile("[\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_ESCAPED: Final = re.compile("\\\\[bfru]")
+"""The same characters in JSON text, where control characters are escaped; also matches some harmless escapes."""
+_NESTING: Final = (dict, list)
+
+
+def read_json(path: Path, schema: Schema, check: Callable[[dict[str, Any]], None] = lambda _: None) -> dict[str, Any]:
+    """Contents of a JSON file with this schema and version, as `visible` gives them.
+
+    Args:
+        check: called with the contents as the file has them.
+    Raises:
+        FileNotFoundError: there is no such file.
+        RecordFault: it is unreadable, or has another schema or an older version.
+        NewerSchema: it has a newer version.
+    """
+    try:
+        text = read_regular(path).decode("utf-8")
+        contents = json.loads(text, parse_constant=_not_finite)
+        _check_depth(contents)
+    except (FileNotFoundError, NotADirectoryError):
+        raise
+    except OSError as fault:
+        raise RecordFault(f"{path} cannot be read: {fault.strerror}") from None
+    except (ValueError, RecursionError) as fault:
+        raise RecordFault(f"{path} is corrupt: {str(fault).splitlines()[0]}") from None
+    stated = as_value(contents, _Head, path).schema
+    if stated.name != schema.name:
+        raise RecordFault(f"{path}: contains '{visible(stated.name)}', expected '{schema.name}'")
+    if stated.version > schema.version:
+        raise NewerSchema(path, stated.name, stated.version, schema.version)
+    if stated.version < schema.version:
+        what = f"schema '{stated.name}' version {stated.version}"
+        raise RecordFault(f"{path}: {what}, this program reads version {schema.version}")
+    check(contents)
+    # Most files have no such character; one search of the text shows it without a visit to every value.
+    return dict(_visible(contents) if _may_steer(text) else contents)
+
+
+def _not_finite(constant: str) -> None:
+    raise ValueError(f"{constant} is not a number of JSON")
+
+
+def _check_depth(contents: Any) -> None:
+    """Raises: ValueError: lists and objects are nested deeper than in any record, too deep for recursive readers."""
+    level = [contents] if isinstance(contents, _NESTING) else []
+    for _ in range(DEEPEST):
+        level = [
+            child
+            for value in level
+            for child in (value.values() if isinstance(value, dict) else value)
+            if isinstance(child, _NESTING)
+        ]
+        if not level:
+            return
+    raise ValueError(f"it is nested more than {DEEPEST} deep")
+
+
+def write_json(path: Path, contents: object) -> None:
+    """Replaces a JSON file as a whole: temporary file, fsync, rename, fsync of the directory."""
+    # Bytes of a name that are not valid UTF-8 become escapes, which JSON can read back.
+    text = json.dumps(plain(contents), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    write_whole(path, text.encode("utf-8", errors="backslashreplace"))
+
+
+def as_value(entry: Any, kind: type[T], path: Path) -> T:
+    """Typed value of an entry of a JSON file; unknown keys are ignored. Raises: RecordFault: names a wrong field."""
+    try:
+        return msgspec.convert(entry, kind, str_keys=True)
+    except (*DAMAGE, OpJouleError) as fault:
+        line = next(iter(str(fault).splitlines()), "")
+        raise RecordFault(f"{path} is corrupt: {line:.200}") from None
+
+
+def visible(value: Any) -> Any:
+    """The value, which may come from a stranger, with control characters and direction marks escaped in every text."""
+    return _visible(value) if _may_steer(json.dumps(value, ensure_ascii=False, default=str)) else value
+
+
+def _may_steer(text: str) -> bool:
+    """Whether JSON text may have a character that steers a terminal. Two searches are faster than an alternation."""
+    return bool(_UNESCAPED.search(text) or ("\\" in text and _ESCAPED.search(text)))
+
+
+def _visible(value: Any) -> Any:
+    if isinstance(value, str):
+        return _STEERS.sub(lambda match: match[0].encode("unicode_escape").decode(), value)
+    if isinstance(value, dict):
+        return {_visible(key): _visible(entry) for key, entry in value.items()}
+    return [_visible(entry) for entry in value] if isinstance(value, list) else value
+
+
+def plain(value: object) -> Any:
+    """Builtin values for JSON: structs become objects, keys become text, numpy numbers become Python's."""
+    return msgspec.to_builtins(value, str_keys=True, enc_hook=_foreign)
+
+
+def _foreign(value: object) -> object:
+    import numpy as np  # noqa: PLC0415  # slow to load, and only needed where a record is written
+
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} cannot be written to a JSON file")

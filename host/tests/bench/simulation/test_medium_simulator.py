@@ -1,0 +1,99 @@
+"""The program that slows workloads: started, listened to, ended; what it says reaches the run. Played by a stand-in."""
+
+import sys
+import time
+from contextlib import closing
+
+import pytest
+from opjoule.base.errors import RigFault
+from opjoule.bench.simulation.medium_simulator import MediumSimulator
+from stated_models import load_model
+
+GREETING = '{"medium_sim": "1", "board_ns": 1, "slows": true, "why": ""}'
+FORBIDDEN = '{"medium_sim": "1", "board_ns": 1, "slows": false, "why": "seccomp is forbidden"}'
+FAULT = '{"fault": "something went wrong"}'
+
+
+@pytest.fixture
+def started(tmp_path):
+    """Starts a simulator whose program says given lines, then waits for the end of its input, or ends at once."""
+    opened = []
+
+    def start(*lines, ends=False):
+        program = tmp_path / "medium-sim"
+        body = "".join(f"print({line!r}, flush=True)\n" for line in lines)
+        program.write_text(f"#!{sys.executable}\nimport sys\n{body}{'' if ends else 'sys.stdin.read()'}\n")
+        program.chmod(0o700)
+        model = load_model("rpi3", "sd")
+        opened.append(MediumSimulator(program, model.board, model.medium))
+        return opened[-1]
+
+    yield start
+    for simulator in opened:
+        simulator.close()
+
+
+def faults_of(simulator):
+    """The first faults that come."""
+    deadline_s = time.monotonic() + 60
+    while not (faults := simulator.faults()):
+        assert time.monotonic() < deadline_s, "no fault came"
+        time.sleep(0.01)
+    return faults
+
+
+def test_commands_are_started_through_it(started):
+    simulator = started(GREETING)
+    program, verb, option, socket, end = simulator.under
+    assert program.endswith("medium-sim") and (verb, option, end) == ("run", "--socket", "--")
+    assert socket.startswith(str(simulator.work.fifo.path.parent))
+    assert simulator.why_not == "" and simulator.faults() == []
+
+
+def test_a_fault_of_it_is_one_of_the_run(started):
+    assert faults_of(started(GREETING, FAULT)) == ["simulated medium: something went wrong"]
+
+
+def disk(slower, excess_ns):
+    return f'{{"disk": {{"syncs": 200, "slower": {slower}, "model_ns": 1000000, "excess_ns": {excess_ns}}}}}'
+
+
+def test_a_disk_that_lengthens_syncs_is_a_warning_of_the_run_while_its_record_is_open(started):
+    simulator = started(GREETING, disk(1, 100), disk(50, 250_000), FAULT)
+    faults_of(simulator)
+    (said,) = simulator.warnings()
+    assert "slower than the simulated medium in 50 of 200 syncs" in said and "25% longer" in said
+
+
+def test_a_disk_that_is_hardly_slower_is_no_warning(started):
+    simulator = started(GREETING, disk(50, 90_000), FAULT)
+    faults_of(simulator)
+    assert simulator.warnings() == []
+
+
+def test_if_it_ends_by_itself_that_is_a_fault_and_the_medium_works_no_more(started):
+    simulator = started(GREETING, ends=True)
+    assert "has ended" in faults_of(simulator)[0]
+    simulator._reader.join(60)
+    assert simulator.work.ended and simulator.work.known_ns > time.monotonic_ns()
+
+
+def test_where_the_kernel_forbids_it_the_reason_is_known_and_nothing_is_a_fault(started):
+    simulator = started(FORBIDDEN, FAULT)
+    assert simulator.why_not == "seccomp is forbidden"
+    simulator.close()
+    assert simulator.faults() == []
+
+
+def test_one_that_does_not_start_says_why(started):
+    with pytest.raises(RigFault, match="does not start: no such option"):
+        started("no such option", ends=True)
+
+
+def test_a_missing_program_is_a_fault_of_the_rig(tmp_path):
+    model = load_model("rpi3", "sd")
+    with (
+        pytest.raises(RigFault, match="doctor --simulate"),
+        closing(MediumSimulator(tmp_path / "medium-sim", model.board, model.medium)),
+    ):
+        pass

@@ -1,0 +1,39 @@
+"""What runs on the simulated board is slowed as its medium would slow it, through the whole path. SIMULATED."""
+
+import numpy as np
+import pytest
+from opjoule.bench.simulation.part_course import PARTS, PartCourse
+from validation.simulated_medium import load_rows, measure, sync_row
+
+pytestmark = [pytest.mark.rig, pytest.mark.end_to_end]
+
+
+def test_a_load_beyond_the_page_cache_is_bound_by_the_card_s_rate(tmp_path):
+    """Both ways of counting: bytes that reached the medium, and bytes that the database wrote."""
+    rows = list(load_rows(tmp_path / "record", "sqlite", "rpi3", "sd"))
+    assert [row.about.split(",")[0] for row in rows] == ["sqlite on sd: bandwidth", "sqlite on sd: load"]
+    for row in rows:
+        assert row.measured == pytest.approx(row.model, rel=row.within), row
+
+
+def test_a_synced_update_takes_the_flush_latency_and_its_bytes(tmp_path):
+    row = sync_row(tmp_path / "record", "leveldb", "rpi3", "sd")
+    assert row.measured == pytest.approx(row.model, rel=row.within), row
+
+
+def test_settle_waits_for_the_dirty_pages_that_a_run_leaves(tmp_path):
+    """They shrink at the medium's rate, and what they draw is write-back's."""
+    out = tmp_path / "record"
+    record = measure(
+        out, "sqlite", "rpi3", "sd", "--records", "500", "--operations", "400", "--value-size", "100000",
+        "-p", "readproportion=0", "-p", "updateproportion=1", "-p", "settle=none",
+    )  # fmt: skip
+    assert record.run.faults == ()
+    settle = next(phase for phase in record.run.phases if phase.name == "settle")
+    samples, rate = record.within(settle), record.medium.write_bytes_per_s
+    assert samples["dirty_bytes"][0] > 20e6
+    assert samples["dirty_bytes"][-1] < 1e6
+    busy_s = float(np.ptp(samples["device_written_bytes"])) / rate
+    assert samples["dirty_bytes"][0] / rate < 1.1 * busy_s < 1.1 * settle.duration_s
+    drawn_j = PartCourse.read(out / PARTS).between(settle.start_board_ns, settle.end_board_ns)["write_back"]
+    assert drawn_j == pytest.approx(record.medium.active_w * busy_s, rel=0.1)

@@ -1,0 +1,176 @@
+"""True figures of a simulated measurement, and the lines that show them beside the stated intervals."""
+
+import json
+
+import numpy as np
+import pytest
+from opjoule.bench.simulation.part_course import PartCourse
+from opjoule.bench.simulation.truth_line import KnownFigure, cells_line, held_line, known_figures, true_figures
+from opjoule.cli.commands import main
+from opjoule.results.comparison.index import gather
+from opjoule.runs.evaluation.wording import YCSB_QUANTITIES
+from opjoule.runs.record.json_file import plain
+from opjoule.runs.record.run_record import with_digest
+from simulated_records import synthetic
+from usual_phases import usual_phase
+
+SECOND_NS = 1_000_000_000
+
+COURSE = PartCourse(np.array([0, 10, 20, 30, 40]) * SECOND_NS, {"energy_j": np.array([0.0, 20.0, 60.0, 85.0, 105.0])})
+"""2 W idle, 4 W run, 2.5 W settle, 2 W idle, 10 s each"""
+NAMES = ("idle-before", "run", "settle", "idle-after")
+
+
+def phases(repeat=1):
+    return [
+        usual_phase(name, repeat, index * 10 * SECOND_NS, (index + 1) * 10 * SECOND_NS)
+        for index, name in enumerate(NAMES)
+    ]
+
+
+def test_the_true_figures_are_those_of_the_definitions():
+    true = true_figures(COURSE, phases(), operations=1000)
+    assert true == pytest.approx(
+        {
+            "run_energy_j": 40,
+            "power_w": 4,
+            "idle_power_w": 2,
+            "write_back_energy_j": 5,
+            "energy_j": 45,
+            "marginal_energy_j": 25,
+            "energy_per_operation_j": 0.045,
+            "marginal_energy_per_operation_j": 0.025,
+        }
+    )
+
+
+def test_without_idle_nothing_is_said_of_what_is_above_it():
+    assert true_figures(COURSE, phases()[1:3], 1000).keys() == {"run_energy_j", "power_w"}
+
+
+HEAD = {"schema": {"name": "run", "version": 3}, "status": "complete", "simulated": True, "checksums": {}}
+
+
+def plain_spaces(figure):
+    return str(figure).replace("\N{NO-BREAK SPACE}", " ")
+
+
+def truth_lines_of(folder, stated, status="complete", **more):
+    rows = "".join(f"{at},{energy}\n" for at, energy in zip(COURSE.board_ns, COURSE.energy_j["energy_j"], strict=True))
+    (folder / "simulator-course.csv").write_text("board_ns,energy_j\n" + rows)
+    (folder / "run.json").write_text(
+        json.dumps(with_digest(plain(HEAD | {"phases": phases(), "status": status} | more)))
+    )
+    (folder / "result.json").write_text(json.dumps(stated))
+    return [plain_spaces(figure) for figure in known_figures(folder)]
+
+
+def test_the_stated_interval_is_the_one_of_the_summary_and_the_truth_has_a_digit_more():
+    wide = KnownFigure("tail", 0.09812, -0.01544, 0.26, "J")
+    assert plain_spaces(wide) == "SIMULATED truth: tail 98 mJ; stated \N{MINUS SIGN}0.02 ± 0.26 J holds it"
+    below_nothing = KnownFigure("energy of settle", 0.0002391, -0.00012, 0.0104, "J")
+    assert plain_spaces(below_nothing) == "SIMULATED truth: energy of settle 0.2 mJ; stated 0 ± 10 mJ holds it"
+    nearly_nothing = KnownFigure("energy of settle", 245.3e-9, 0.0922, 0.1787, "J")
+    assert plain_spaces(nearly_nothing) == "SIMULATED truth: energy of settle 0 mJ; stated 92 (0 to 271) mJ holds it"
+
+
+def test_the_truth_is_given_beside_the_stated_interval(tmp_path):
+    stated = {
+        "operations": {"value": 1000, "u": 0, "unit": "1"},
+        "marginal_energy_per_operation_j": {"value": 0.0251, "u": 0.0004, "unit": "J"},
+        "energy_j": {"value": 44.0, "u": 0.5, "unit": "J"},
+        "run_energy_j": {"value": None, "u": None, "unit": "J", "reason": "withheld"},
+    }
+    assert truth_lines_of(tmp_path, stated) == [
+        "SIMULATED truth: marginal energy of an operation 25.000 mJ; stated 25.10 ± 0.40 mJ holds it",
+        "SIMULATED truth: energy 45.000 J; stated 44.00 ± 0.50 J DOES NOT HOLD IT",
+    ]
+
+
+def test_the_truth_of_kinds_and_activities_is_given_beside_what_is_stated_of_them(tmp_path):
+    """Per operation and per run; what drew nothing has no line, and a part that is not stated is named."""
+    (tmp_path / "simulator-parts.csv").write_text(
+        "board_ns,read,update,flush,compaction,write_back\n0,0,0,0,0,0\n"
+        f"{10 * SECOND_NS},1,1,1,0,1\n{30 * SECOND_NS},5,11,4,0,3\n{40 * SECOND_NS},9,9,9,0,9\n"
+    )
+    untold = {"value": None, "u": None, "unit": "J", "reason": "collinear"}
+    stated = {
+        "by_operation": {
+            "read": {
+                "count": {"value": 400},
+                "energy_per_operation_j": {"value": 0.0105, "u": 0.001, "unit": "J"},
+            },
+            "update": {"count": {"value": 100}, "energy_per_operation_j": untold},
+        },
+        "by_activity": {
+            "flush": {"value": 3.5, "u": 0.4, "unit": "J"},
+            "compaction": {"value": 0.0, "u": 0.1, "unit": "J"},
+            "write_back": untold,
+        },
+    }
+    assert truth_lines_of(tmp_path, stated) == [
+        "SIMULATED truth: read 10.00 mJ; stated 10.5 ± 1.0 mJ holds it",
+        "SIMULATED truth: update 100.0 mJ; not stated",
+        "SIMULATED truth: flush 3.000 J; stated 3.50 ± 0.40 J DOES NOT HOLD IT",
+        "SIMULATED truth: the medium's write-back 2.000 J; not stated",
+    ]
+
+
+def test_a_result_that_withholds_its_kinds_has_the_truth_of_the_rest(tmp_path):
+    (tmp_path / "simulator-parts.csv").write_text(f"board_ns,read,flush\n0,0,0\n{30 * SECOND_NS},5,3\n")
+    withheld = {"value": None, "u": None, "unit": "", "reason": "withheld"}
+    stated = {"by_operation": withheld, "by_activity": {"flush": {"value": 2.0, "u": 0.5, "unit": "J"}}}
+    assert truth_lines_of(tmp_path, stated) == ["SIMULATED truth: flush 2.000 J; stated 2.00 ± 0.50 J holds it"]
+
+
+def test_of_a_run_that_was_cut_off_no_truth_is_given(tmp_path):
+    """The simulator stopped with it."""
+    stated = {"run_energy_j": {"value": 39.0, "u": 2.0, "unit": "J"}}
+    assert len(truth_lines_of(tmp_path, stated)) == 1
+    assert truth_lines_of(tmp_path, stated, "partial") == []
+
+
+def test_a_record_without_a_course_has_no_truth_to_tell(tmp_path):
+    assert not known_figures(tmp_path) and not held_line(tmp_path)
+
+
+def test_one_line_counts_the_stated_intervals_that_hold_the_truth(tmp_path):
+    stated = {
+        "energy_j": {"value": 44.0, "u": 0.5, "unit": "J"},
+        "run_energy_j": {"value": 39.0, "u": 2.0, "unit": "J"},
+        "write_back_energy_j": {"value": 5.0, "u": None, "unit": "J", "reason": "not stated"},
+    }
+    truth_lines_of(tmp_path, stated)
+    assert held_line(tmp_path) == "SIMULATED truth: 1 of 2 stated intervals hold the true value"
+    (tmp_path / "simulator-course.csv").write_text("board_ns,energy_j\n0,zero\n")
+    assert held_line(tmp_path) == "", "damaged"
+
+
+QUANTITIES = [YCSB_QUANTITIES.headline]
+
+
+def test_of_cells_it_counts_the_records_and_the_means_with_their_own_truths(tmp_path):
+    """Two records miss their truths, 20 and 24 mJ, on either side; their mean holds 22 mJ."""
+    for number, (true_j, stated_j) in enumerate([(0.020, 0.021), (0.024, 0.023), (0.010, 0.010)]):
+        synthetic(tmp_path / f"{number}", "leveldb", true_j, stated_j, 2e-4, number)
+    one, other, third = gather([str(tmp_path)])[0]
+    assert cells_line([[one, other], [third]], QUANTITIES) == (
+        "SIMULATED truth: 1 of 3 stated intervals of 3 records and 1 of 1 of their means hold the true value"
+    )
+    assert cells_line([[third]], QUANTITIES) == (
+        "SIMULATED truth: 1 of 1 stated intervals of 1 record hold the true value"
+    )
+    (tmp_path / "2" / "simulator-course.csv").unlink()
+    assert cells_line([[third]], QUANTITIES) == ""
+
+
+def test_show_and_compare_print_the_line_and_beside_json_on_stderr(tmp_path, capsys):
+    for number in range(4):
+        synthetic(tmp_path / f"{number}", ("leveldb", "sqlite")[number % 2], 0.02, 0.02, 2e-4, number // 2)
+    for command in (["runs", "show", str(tmp_path / "0")], ["compare", str(tmp_path), "--by", "db"]):
+        for options in ([], ["--json"]):
+            assert main([*command, *options]) == 0
+            said = capsys.readouterr()
+            lines = (said.err if options else said.out).splitlines()
+            assert sum(line.startswith("SIMULATED truth: ") for line in lines) == 1
+            assert not options or json.loads(said.out)

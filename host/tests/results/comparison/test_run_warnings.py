@@ -1,0 +1,158 @@
+"""A warning of a run stands in everything that is made from it: comparison, page, tables, figures, methods."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from pathlib import Path
+
+import pytest
+from opjoule.cli.commands import main
+from opjoule.pages.comparison.page import write_campaign_page
+from opjoule.pages.plots import figures
+from opjoule.results.comparison.index import gather
+from opjoule.results.comparison.run_warnings import summary_of
+from opjoule.runs.record.result import WAITED, stand_in_words
+from opjoule.runs.record.run_record import RunRecord
+from plotted_runs import make_campaign
+from report_record import make_record, put_result
+
+SHORT = (
+    "the run is too short to be representative: it took 0.0109 s, 10 samples. At least 1 s and 500 samples are needed: "
+    "--seconds 30"
+)
+NOTE = "bursts between two samples may have gone beyond the meter's range"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A campaign in which LevelDB's runs on the SD card are too short and RocksDB's waited, each for another time.
+
+    One of SQLite's has a note and a fault.
+    """
+    made = make_campaign(tmp_path_factory.mktemp("runs") / "campaign")
+    for block in (1, 2):
+        warn(made / f"leveldb-sd-{block}", SHORT)
+        warn(made / f"rocksdb-sd-{block}", f"{WAITED} {30 + block} % of their time: the engine blocked them")
+    warn(made / "sqlite-sd-1", NOTE)
+    record = RunRecord.open(made / "sqlite-sd-1")
+    record.add_fault("12 samples were lost")
+    record.finish("complete")
+    return made
+
+
+def warn(place: Path, line: str) -> None:
+    put_result(place, json.loads((place / "result.json").read_text()) | {"warnings": [line]})
+
+
+def said(capsys: pytest.CaptureFixture[str], *argv: object, status: int = 0) -> str:
+    capsys.readouterr()
+    assert main([str(word) for word in argv]) == status
+    return capsys.readouterr().out.replace("\N{NO-BREAK SPACE}", " ")
+
+
+def test_a_comparison_of_runs_that_are_too_short_warns_first_and_concludes_nothing(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = said(capsys, "compare", f"{folder}/leveldb-sd-*", f"{folder}/leveldb-ssd-usb3-*", "--by", "storage")
+    assert text.index("TOO SHORT: leveldb-sd-1 and 1 more run: The run is too short") < text.index("6.")
+    assert "No medium is named best: the runs are too short for a conclusion." in text
+    assert "p <" not in text.split("Intervals")[0] and "p =" not in text and "used the least" not in text
+
+
+def test_what_stood_in_for_a_database_is_named_in_a_figures_one_line(tmp_path: Path) -> None:
+    """Another run's note does not hide it."""
+    made = make_campaign(tmp_path / "campaign")
+    warn(made / "sqlite-sd-1", stand_in_words("FerretDB", "MongoDB"))
+    warn(made / "sqlite-sd-2", NOTE)
+    runs, _ = gather([str(made)])
+    assert "not MongoDB: 1 of" in summary_of([runs]) and "note: 1 of" in summary_of([runs])
+
+
+def test_runs_that_are_too_short_are_judged_if_that_is_asked_for(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    argv = ("compare", f"{folder}/leveldb-sd-*", f"{folder}/leveldb-ssd-usb3-*", "--by", "storage")
+    text = said(capsys, *argv, "--although", "short")
+    assert "TOO SHORT" in text and "The SSD used the least energy per operation, whether " in text
+
+
+def test_no_verdict_rests_on_runs_that_are_too_short(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before, after = ([f"{folder}/leveldb-{medium}-{n}" for n in (1, 2)] for medium in ("sd", "ssd-usb3"))
+    argv = ["compare", "--before", *before, "--after", *after, "--although", "storage"]
+    assert main(argv) == 5 and "no verdict: TOO SHORT" in capsys.readouterr().err
+
+
+def test_warnings_are_in_the_comparisons_files(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    argv = (
+        "compare",
+        folder,
+        "--by",
+        "storage",
+        "--csv",
+        tmp_path / "x.csv",
+        "--html",
+        tmp_path / "x.html",
+        "--json",
+    )
+    comparison = json.loads(said(capsys, *argv))
+    assert any(warning.startswith("TOO SHORT: leveldb-sd-1") for warning in comparison["warnings"])
+    assert any("12 samples were lost" in warning for warning in comparison["warnings"])
+    marks = {(group["condition"]["db"], group["name"]): group["warnings"] for group in comparison["groups"]}
+    assert marks["leveldb", "sd"] == ["too short"] and marks["sqlite", "sd"] == ["with faults", "note"]
+    assert marks["rocksdb", "sd"] == ["waited"] and marks["rocksdb", "ssd-usb3"] == []
+    waited = [warning for warning in comparison["warnings"] if warning.startswith("WAITED")]
+    assert len(waited) == 1 and "rocksdb-sd-1 and 1 more run" in waited[0]
+    rows = {
+        (row["db"], row["a"], row["b"]): row
+        for row in csv.DictReader((tmp_path / "x.csv").read_text().splitlines(keepends=True))
+    }
+    assert rows["leveldb", "sd", "ssd-usb3"]["warnings"] == "too short"
+    assert rows["leveldb", "sd", "ssd-usb3"]["p_holm"] == ""
+    assert rows["leveldb", "ssd-usb2", "ssd-usb3"]["warnings"] == ""
+    page = (tmp_path / "x.html").read_text()
+    assert page.index("TOO SHORT") < page.index("<h1") and "too short: no conclusion" in page
+
+
+@pytest.mark.slow
+def test_a_campaigns_page_and_closing_table_show_the_warnings_first(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = write_campaign_page(folder).read_text()
+    for words in ("TOO SHORT", "WITH FAULTS", "12 samples were lost", NOTE[1:]):
+        assert page.index(words) < page.index("<h1"), words
+    assert "<th>warnings" in page or ">warnings</th>" in page
+    methods = page[page.index("How it was measured") :]
+    assert "TOO SHORT: leveldb-sd-1" in methods and NOTE[1:] in methods
+    text = said(capsys, "report", folder)
+    assert text.index("WARNING  ") < text.index("used the least") < text.index("with a result")
+
+
+def test_figures_tables_and_methods_show_the_warnings(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(figures, "FIGURES", {"energy-power": figures.FIGURES["energy-power"]})
+    text = said(capsys, "runs", "figures", folder, "--out", tmp_path)
+    assert text.startswith(("WITH FAULTS", "TOO SHORT")) and "TOO SHORT: leveldb-sd-1" in text
+    rows = {
+        (row["db"], row["storage"]): row
+        for row in csv.DictReader((tmp_path / "table.csv").read_text().splitlines(keepends=True))
+    }
+    assert rows["LevelDB", "SD card"]["warnings"] == "too short"
+    assert rows["RocksDB", "SD card"]["warnings"] == "waited"
+    latex = (tmp_path / "table.tex").read_text()
+    assert r"\textbf{WARNING" in latex and re.search(r"LevelDB & SD card &.*& too short \\\\", latex)
+    assert "TOO SHORT: leveldb-sd-1" in (tmp_path / "methods.txt").read_text()
+    drawn = (tmp_path / "energy-power.svg").read_text()
+    assert "too short: 2 of 18 runs" in drawn and "with faults: 1 of 18 runs" in drawn
+
+
+def test_single_runs_are_reported_as_such(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for medium in ("sd", "emmc"):
+        make_record(tmp_path / medium, storage=medium)
+        put_result(tmp_path / medium, json.loads((tmp_path / medium / "result.json").read_text()) | {"repeats": 1})
+    text = said(capsys, "compare", tmp_path, "--by", "storage")
+    assert "ONE RUN: 2 of 2 cells rest on a single run." in text and "No medium is named best" in text

@@ -1,0 +1,93 @@
+"""Rows of a study: the energies of its phases, and the errors that they share with other rows."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from opjoule.energy.comparison import Side, differ, ratio
+from opjoule.energy.operations.board_files import MARKS_FILE
+from opjoule.meters.chips.ina219 import ina219_breakout
+from opjoule.results.comparison.study.rows import PhaseRow, StudyTable, read_studies
+from opjoule.results.comparison.study.table import best_systems, not_supported
+from opjoule.runs.evaluation.collection import collect
+from opjoule.runs.evaluation.evidence import Evidence
+from opjoule.runs.record.run_record import RunRecord
+from raw_record import running_record
+
+GAIN = "bench: shunt"
+STUDY = {
+    "name": "suite",
+    "study": "s9",
+    "called": "A study",
+    "command": ["job"],
+    "files": [],
+    "phases": ["QUERY"],
+}
+STUDY |= {"cell": {"system": "one"}, "scale": 1.0, "seed": 1, "dataset": "", "parts": [], "best": {}}
+
+
+def study_record(place: Path, sensor_id: str, lost_s: tuple[float, float] | None = None) -> RunRecord:
+    """A record of a study whose job marked two stretches of 0.2 s in each run as one phase."""
+    record = running_record(place, lost_s)
+    record.update(plan={"study": STUDY}, sensor=replace(ina219_breakout(), sensor_id=sensor_id))
+    starts = [phase.start_board_ns for phase in record.run.phases if phase.name == "run"]
+    marks = [
+        {"event": event, "board_ns": start_ns + at_ms * 1_000_000, "detail": "query"}
+        for start_ns in starts
+        for event, at_ms in (("begin", 100), ("end", 300), ("begin", 500), ("end", 700))
+    ]
+    lines = [json.dumps({**mark, "event": f"phase-{mark['event']}"}) + "\n" for mark in marks]
+    (place / "raw" / MARKS_FILE).write_text("".join(lines))
+    phase = {"phase": "QUERY", "mark": "query", "cell": {}, "operations": 100, "answer": None}
+    reported = {**phase, "not_supported": "", "figures": {"calls": 10}}
+    (place / "raw/run-1.results.jsonl").write_text(json.dumps(reported) + "\n")
+    collect(record, Evidence.of(record, ended_early=False))
+    return record
+
+
+def test_a_phase_has_the_shared_errors_of_its_stretches_together(tmp_path: Path) -> None:
+    record = study_record(tmp_path / "record", "bench")
+    shared = json.loads((record.directory / "result.json").read_text())["shared"]
+    [row] = read_studies([record.directory])[0].rows
+    for measure, path, parts in (
+        ("energy_j", "energy_j", 1),
+        ("marginal_energy_j", "marginal_energy_j", 1),
+        ("energy_per_operation_j", "energy_j", 100),
+        ("phase_energy_j", "energy_j", 10),
+    ):
+        side = row.side(measure)
+        assert side.shared[GAIN] == pytest.approx(side.value * 0.01 / 3**0.5, rel=1e-3)
+        assert side.shared[GAIN] == pytest.approx(shared[f"by_phase.query.{path}"][GAIN] / parts)
+        assert 0 <= side.own_u < side.standard_u
+
+
+def test_a_sensor_without_a_name_shares_nothing(tmp_path: Path) -> None:
+    record = study_record(tmp_path / "record", "")
+    [row] = read_studies([record.directory])[0].rows
+    assert row.u["energy_j"] > 0 and row.side("energy_j").shared == {}
+
+
+def test_a_phase_that_was_mostly_lost_says_why_it_has_no_joules(tmp_path: Path) -> None:
+    record = study_record(tmp_path / "record", "bench", lost_s=(1.42, 1.48))
+    [study] = read_studies([record.directory])
+    [row] = study.rows
+    assert "energy_j" not in row.measures and row.measures["duration_s"] == pytest.approx(0.4)
+    assert row.why.startswith("not integrated (repeat 1: 30.0 % of window")
+    assert not_supported(study) == [f"without joules: 1 phases {row.why}"]
+
+
+def test_five_per_cent_are_a_difference_although_the_gain_of_their_sensor_is_less_well_known() -> None:
+    """The gain has a standard uncertainty of 4.3 % and is the same for all rows."""
+    rows = []
+    for system, mean in (("one", 1.0), ("two", 1.05)):
+        for block, value in enumerate((mean, 1.002 * mean, 0.998 * mean)):
+            about = PhaseRow("s9", {"system": system}, "LOAD", block, Path("r"), False, 100)
+            numbers = {"energy_j": value}, {"energy_j": 0.086 * value}, {"energy_j": {GAIN: 0.043 * value}}
+            rows.append(replace(about, measures=numbers[0], u=numbers[1], shared=numbers[2]))
+    one, two = (Side.mean([row.side("energy_j") for row in rows if row.system == name]) for name in ("one", "two"))
+    assert differ(one, two) and ratio(two, one).u < 0.01
+    [best] = best_systems(StudyTable("s9", "A study", ("LOAD",), {"energy_j": "least"}, tuple(rows)))
+    assert best.system == "one" and best.differs
