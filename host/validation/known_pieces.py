@@ -1,4 +1,4 @@
-"""Pieces of known power in addition to those of opjoule.bench.simulation.part_powers, and loads made of them. SIMULATED."""
+"""Pieces of known power beside those of opjoule.bench.simulation.part_powers, and loads made of them. SIMULATED."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""A run: its plan and execution (measuring), the record that it leaves, its evaluation, and the studies it belongs to."""
+"""A run: plan and execution (measuring), the record it leaves, its evaluation, and the studies it belongs to."""

@@ -20,9 +20,9 @@ TERMS = (
 )
 HOMES = {
     "session": ["boards/connection/sessions.py"],
-    "harness": ["runs/evaluation/repeat_energy.py", "studies/ycsb/"],
+    "harness": ["runs/evaluation/repeat_energy.py", "runs/studies/ycsb/"],
     "record": [
-        "record/",
+        "runs/record/",
         "campaign/trace_record.py",
         "cli/record.py",
         "cli/short_commands.py",
@@ -30,11 +30,11 @@ HOMES = {
         "pages/report/provenance.py",
     ],
     "journal": ["energy/trace/journal.py", "boards/state/board_state.py"],
-    "state": ["devices/"],
+    "state": ["boards/"],
     "board": [
         *(
-            "devices/",
-            "simulation/",
+            "boards/",
+            "bench/simulation/",
             "cli/command.py",
             "cli/short_commands.py",
             "cli/boards.py",

@@ -20,7 +20,7 @@ TEXTS = ("--text", "--text-muted")
 FAINT_ON_PURPOSE = ("--grid", "--chosen", "--gap-faint")
 """Nothing is known by them alone: numbers stand at the grid's lines, a line at both ends of the selection, and a
 mark of --gap above a lost stretch."""
-ASSETS = [Path(opjoule.__file__).parent / folder / "assets" for folder in ("drawing", "view")]
+ASSETS = [Path(opjoule.__file__).parent / folder / "assets" for folder in ("pages/drawing", "pages/view")]
 
 
 def read(colour):

@@ -48,7 +48,7 @@ NEEDS_HARDWARE = {
     "pages/report/advice.py: a stiffer supply; a more accurate clock": "a supply and a board",
     "boards/state/state_gate.py: stop chrony": "a board whose clock is steered",
     "meters/chips: check its wiring, SDA, SCL": "a sensor",
-    "bench/simulation/medium_simulator.py: measure when nothing else writes to this disk": "a disk that is slow at will",
+    "bench/simulation/medium_simulator.py: measure when nothing else writes to this disk": "a disk slow at will",
 }
 """Sentences that no test here carries out, and what it would take."""
 
