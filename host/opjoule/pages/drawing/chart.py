@@ -78,17 +78,20 @@ _MOVES = (
     ("\N{RIGHTWARDS ARROW}", "right", "move right", "right arrow"),
     ("whole run", "whole", "show the whole run", "0"),
     ("selection", "chosen", "show the selected stretch", "z"),
+    ("A", "begin", "set marker A, the selection's begin, at the read-out", "a or ["),
+    ("B", "finish", "set marker B, the selection's end, at the read-out", "b or ]"),
 )
 _CHART_LABEL = (
     "Power, operation rate and system load over time. Keys: plus and minus zoom, arrows move, 0 shows the whole "
-    "run, Home and End go to its ends. Shift with arrows moves the read-out. Enter selects what is in view, opening "
-    "and closing bracket set the ends of the selection at the read-out, z shows it, Escape removes it."
+    "run, Home and End go to its ends. Shift with arrows moves the read-out. Enter selects what is in view, a "
+    "and b, or opening and closing bracket, set its ends, the markers A and B, at the read-out, z shows it, Escape removes it."
 )
 _CHART_NOTE = (
     "Drag to select, Shift and drag to move, double click for the whole run; the wheel zooms once the chart is "
     "clicked. Keys: + - arrows, 0, Home, End; Shift with arrows moves the read-out; Enter selects what is in view, "
-    "[ and ] set the selection's ends at the read-out, z shows it, Escape removes it. Touch: one finger reads "
-    "values, two zoom and move. The light band reaches from the lowest to the highest sample, the line is the mean. "
+    "a and b, or [ and ], set the selection's ends, the markers A and B, at the read-out, z shows it, Escape removes "
+    "it. A marker is moved by dragging. Touch: one finger reads values or moves a marker, the buttons A and B set "
+    "them there, two fingers zoom and move. The light band reaches from the lowest to the highest sample, the line is the mean. "
     "Zoomed in, each sample is drawn over the time for which it counts. Hatched, and marked above: samples were "
     "lost, and nothing is drawn across."
 )

@@ -210,13 +210,72 @@ def test_drag_selects_z_shows_the_selection_and_shift_drag_moves(browser: Browse
     assert view(browser) == whole
     said = browser.run("document.querySelector('.in-view').textContent")
     energy = browser.run("timeChart.tracks.power.integral('power_w', ...timeChart.chosen).sum")
-    assert said.startswith("Selected, 1") and f"{energy:.4g}" in said
+    assert said.startswith("From A, 1") and f"{energy:.4g}" in said
     browser.key("z")
     assert view(browser) == pytest.approx((12.0, 14.0), abs=0.05)
     browser.drag(place(browser, 13.0), place(browser, 13.5), shift=True)
     assert view(browser) == pytest.approx((11.5, 13.5), abs=0.05)
     browser.key("Escape")
     assert browser.run("timeChart.chosen") is None
+
+
+def between_markers(browser: Browser) -> tuple[float, ...]:
+    """Δt [s], ΔJ [J] and mean power [W] as the page says them."""
+    said = browser.run("document.querySelector('.in-view').textContent")
+    [numbers] = re.findall(r"Δt\s([0-9.]+)\ss: ΔJ\s([0-9.]+)\sJ .*mean ([0-9.]+) W", said)
+    return tuple(map(float, numbers))
+
+
+def true_between(browser: Browser, start_s: float, end_s: float) -> tuple[float, ...]:
+    energy_j = browser.run(f"timeChart.tracks.power.integral('power_w', {start_s}, {end_s}).sum")
+    return end_s - start_s, energy_j, energy_j / (end_s - start_s)
+
+
+def test_two_markers_give_time_energy_and_mean_power_between_them_and_are_dragged(browser: Browser) -> None:
+    browser.run("timeChart.select(12, 14)")
+    assert between_markers(browser) == pytest.approx(true_between(browser, 12, 14), rel=1e-3)
+    browser.drag(place(browser, 14.0), place(browser, 15.0))
+    start_s, end_s = browser.run("timeChart.chosen")
+    assert start_s == 12 and end_s == pytest.approx(15.0, abs=0.05)
+    assert between_markers(browser) == pytest.approx(true_between(browser, start_s, end_s), rel=1e-3)
+    browser.drag(place(browser, 12.0), place(browser, 16.0))
+    assert browser.run("timeChart.chosen") == pytest.approx([end_s, 16.0], abs=0.05), "markers that cross change places"
+    browser.key("Escape")
+
+
+def test_the_buttons_set_the_markers_at_the_read_out_though_the_pointer_has_left_it(browser: Browser) -> None:
+    browser.run("timeChart.select(null)")
+    for label, time_s in (("A", 13.0), ("B", 15.5)):
+        x, y = place(browser, time_s)
+        browser.mouse("mouseMoved", x - 3, y)
+        browser.mouse("mouseMoved", x, y)
+        browser.wait_for(f"Math.abs(timeChart.pointed - {time_s}) < 0.05")
+        button = f"[...document.querySelectorAll('.tools button')].find((each) => each.textContent === '{label}')"
+        middle = browser.run(
+            f"(({{ x, y, width, height }}) => [x + width / 2, y + height / 2])({button}.getBoundingClientRect())"
+        )
+        browser.mouse("mouseMoved", *middle)
+        browser.run(f"{button}.click()")
+    assert browser.run("timeChart.chosen") == pytest.approx([13.0, 15.5], abs=0.05)
+    browser.run("document.querySelector('.panels').focus()")
+    for _ in range(3):
+        browser.key("ArrowRight", shift=True)
+    browser.key("b")
+    assert browser.run("timeChart.chosen[1]") == pytest.approx(browser.run("timeChart.markedTime()"))
+    browser.key("Escape")
+
+
+def test_a_finger_moves_a_marker(browser: Browser) -> None:
+    browser.run("timeChart.select(12, 14)")
+    browser.run("""((from, to) => {
+        const { stack: target, plot } = timeChart, { left } = plot.over.getBoundingClientRect();
+        const finger = (time) => new Touch({ identifier: 1, target, clientX: left + plot.valToPos(time, "x") });
+        const touch = (kind, time) => target.dispatchEvent(new TouchEvent(kind, {
+            cancelable: true, touches: time === null ? [] : [finger(time)] }));
+        touch("touchstart", from); touch("touchmove", to); touch("touchend", null);
+    })(14.05, 17)""")
+    assert browser.run("timeChart.chosen") == pytest.approx([12.0, 17.0], abs=0.05)
+    browser.run("timeChart.select(null)")
 
 
 def test_a_battery_and_a_rate_give_hours_and_watt_hours_a_million_operations(browser: Browser) -> None:

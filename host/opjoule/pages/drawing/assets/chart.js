@@ -12,15 +12,18 @@
 
 const ZOOM_STEP = 1.5;
 const PAN_STEP = 0.15;
+// How near to a marker a mouse or a finger takes hold of it [pixels].
+const MOUSE_REACH = 6;
+const FINGER_REACH = 22;
 const EMPTY_SCENE = { whole: [0, 1], panels: [], tracks: {}, phases: [], gaps: { start: [], end: [], lost: [] }, lanes: [], idle: null, shortest: 2e-6 };
 const KEYS = {
   "+": "in", "=": "in", "-": "out", ArrowLeft: "left", ArrowRight: "right", 0: "whole", Home: "first", End: "last",
-  PageUp: "pageLeft", PageDown: "pageRight", Enter: "select", z: "chosen", Escape: "none", "[": "begin", "]": "finish",
+  PageUp: "pageLeft", PageDown: "pageRight", Enter: "select", z: "chosen", Escape: "none", "[": "begin", "]": "finish", a: "begin", b: "finish",
 };
 
 class TimeChart {
   constructor(holder, listeners = {}) {
-    Object.assign(this, EMPTY_SCENE, { holder, listeners, fromZero: false, chosen: null, start: 0, end: 1, panels: [], made: "" });
+    Object.assign(this, EMPTY_SCENE, { holder, listeners, fromZero: false, chosen: null, pointed: null, start: 0, end: 1, panels: [], made: "" });
     this.stack = holder.querySelector(".panels");
     this.mouse = {
       mousedown: () => (event) => this.startDrag(event),
@@ -116,7 +119,7 @@ class TimeChart {
     this.show(this.start + step, this.end + step);
   }
 
-  // Selects a stretch [s] inside the whole, or nothing with null.
+  // Selects a stretch [s] inside the whole, or nothing with null. Its ends are the markers A and B.
   select(start, end) {
     this.mark(start, end);
     this.listeners.selected?.(this.chosen);
@@ -129,8 +132,21 @@ class TimeChart {
     this.sayView();
   }
 
+  // Time of the marker that is not at this place [pixels from the left of the panels]; null where no marker is near.
+  otherMarker(place, reach) {
+    if (!this.chosen) return null;
+    const [a, b] = this.chosen.map((time) => Math.abs(this.plot.valToPos(time, "x") - place));
+    return Math.min(a, b) > reach ? null : this.chosen[a <= b ? 1 : 0];
+  }
+
+  // Time of the read-out, or where it was last, while that is in view; else the middle of the view.
+  markedTime() {
+    const { pointed, start, end } = this;
+    return this.cursorTime() ?? (pointed >= start && pointed <= end && pointed !== null ? pointed : (start + end) / 2);
+  }
+
   act(name) {
-    const { whole, start, end, chosen } = this, at = this.cursorTime() ?? (start + end) / 2;
+    const { whole, start, end, chosen } = this, at = this.markedTime();
     const actions = {
       in: () => this.zoom(1 / ZOOM_STEP),
       out: () => this.zoom(ZOOM_STEP),
@@ -171,11 +187,12 @@ class TimeChart {
   // The time under a place of the window [pixels].
   timeAt(x) { return this.plot.posToVal(x - this.plot.over.getBoundingClientRect().left, "x"); }
 
-  // Dragging selects; with Shift it moves the view.
+  // Dragging selects, or moves the marker that is there; with Shift it moves the view.
   startDrag(event) {
     if (event.button !== 0) return;
     this.stack.focus({ preventScroll: true });
-    const { start, end } = this, from = this.timeAt(event.clientX), scale = (end - start) / this.width;
+    const { start, end } = this, under = this.timeAt(event.clientX), scale = (end - start) / this.width;
+    const from = this.otherMarker(this.plot.valToPos(under, "x"), MOUSE_REACH) ?? under;
     let far = false;
     const move = ({ clientX }) => {
       far ||= Math.abs(clientX - event.clientX) > 3;
@@ -209,7 +226,9 @@ class TimeChart {
     if (u !== this.plot) return;
     this.sayCursor();
     const time = this.cursorTime();
-    if (time !== null) this.listeners.pointed?.(time);
+    if (time === null) return;
+    this.pointed = time;
+    this.listeners.pointed?.(time);
   }
 
   cursorTime() { return this.plot?.cursor.left >= 0 ? this.plot.posToVal(this.plot.cursor.left, "x") : null; }

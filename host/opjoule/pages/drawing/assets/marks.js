@@ -73,6 +73,23 @@ function drawChosen(u, chosen) {
   }
 }
 
+// The letters of the markers, which are the ends of the selected stretch, at the foot of a panel.
+function drawMarkers(u, chosen) {
+  const { ctx, bbox } = u, side = 15 * devicePixelRatio;
+  ctx.save();
+  setText(ctx, 11, "center", "middle");
+  (chosen ?? []).forEach((time, i) => {
+    const x = u.valToPos(time, "x", true), top = bbox.top + bbox.height - side;
+    if (x < bbox.left || x > bbox.left + bbox.width) return;
+    const left = Math.min(Math.max(i ? x : x - side, bbox.left), bbox.left + bbox.width - side);
+    ctx.fillStyle = colour("--text");
+    ctx.fillRect(left, top, side, side);
+    ctx.fillStyle = colour("--sheet");
+    ctx.fillText("AB"[i], left + side / 2, top + side / 2);
+  });
+  ctx.restore();
+}
+
 function setText(ctx, pixels, align, baseline) {
   ctx.font = `${pixels * devicePixelRatio}px system-ui, sans-serif`;
   ctx.textAlign = align;

@@ -34,7 +34,10 @@ function makePanel(panel, chart, isLast) {
     hooks: {
       drawClear: [(u) => { drawPhases(u, chart.phases); drawChosen(u, chart.chosen); if (panel.gaps) drawGaps(u, chart.gaps); }],
       draw: [(u) => {
-        if (panel.first) drawPhaseNames(u, chart.phases);
+        if (panel.first) {
+          drawPhaseNames(u, chart.phases);
+          drawMarkers(u, chart.chosen);
+        }
         drawLevels(u, panel.levels ?? []);
         drawLanes(u, lanes);
       }],

@@ -97,11 +97,12 @@ function viewSentence({ start, end, chosen, tracks, whole, idle }) {
   [start, end] = chosen ?? [start, end];
   const power = tracks.power.integral("power_w", start, end);
   const all = !chosen && start <= whole[0] && end >= whole[1];
-  const stretch = `${seconds(start, end - start)} to ${seconds(end, end - start)}`;
-  const where = all ? "Whole record" : `${chosen ? "Selected" : "In view"}, ${stretch}`;
+  const [first, last] = [start, end].map((time) => seconds(time, end - start));
+  const between = `From A, ${first}, to B, ${last}, \u0394t\u00a0${seconds(end - start, end - start)}`;
+  const where = chosen ? between : all ? "Whole record" : `In view, ${first} to ${last}`;
   if (power.known === 0) return `${where}: no samples.`;
   const parts = [
-    `${withPrefix(power.sum, "J")} drawn in ${withPrefix(power.known, "s")}${aboveIdle(power, idle)}`,
+    `${chosen ? "\u0394J\u00a0" : ""}${withPrefix(power.sum, "J")} drawn in ${withPrefix(power.known, "s")}${aboveIdle(power, idle)}`,
     `mean ${(power.sum / power.known).toFixed(3)} W, lowest ${power.low.toFixed(3)} W, highest ${power.high.toFixed(3)} W`,
   ];
   if (tracks.operations) parts.push(`about ${count(tracks.operations.integral("operations_per_s", start, end).sum)} operations`);

@@ -238,7 +238,7 @@ class Viewer {
     };
     if (answers.some((answer) => answer.error)) row("", answers.map(({ error }) => made("td", error ?? "")));
     row(this.phase ? `${this.phase.name} ${this.phase.repeat}, each run's own` : "stretch, each run's own time",
-      stretches.map((ends) => made("td", ends ? `${ends[0].toFixed(3)} to ${ends[1].toFixed(3)} s` : "")));
+      stretches.map((ends) => made("td", ends ? `${ends[0].toFixed(3)} to ${ends[1].toFixed(3)} s, \u0394t ${(ends[1] - ends[0]).toFixed(3)} s` : "")));
     known?.quantities.forEach(({ key, label }, i) => row(label, answers.map(({ quantities }) => {
       const cell = made("td", quantities?.[i].text ?? "", quantities ? { "data-key": key, "data-value": quantities[i].value } : {});
       if (quantities?.[i].reason) cell.append(made("span", quantities[i].reason, { class: "reason" }));
