@@ -84,16 +84,17 @@ _MOVES = (
 _CHART_LABEL = (
     "Power, operation rate and system load over time. Keys: plus and minus zoom, arrows move, 0 shows the whole "
     "run, Home and End go to its ends. Shift with arrows moves the read-out. Enter selects what is in view, a "
-    "and b, or opening and closing bracket, set its ends, the markers A and B, at the read-out, z shows it, Escape removes it."
+    "and b, or opening and closing bracket, set its ends, the markers A and B, at the read-out, z shows it, Escape "
+    "removes it."
 )
 _CHART_NOTE = (
     "Drag to select, Shift and drag to move, double click for the whole run; the wheel zooms once the chart is "
     "clicked. Keys: + - arrows, 0, Home, End; Shift with arrows moves the read-out; Enter selects what is in view, "
     "a and b, or [ and ], set the selection's ends, the markers A and B, at the read-out, z shows it, Escape removes "
     "it. A marker is moved by dragging. Touch: one finger reads values or moves a marker, the buttons A and B set "
-    "them there, two fingers zoom and move. The light band reaches from the lowest to the highest sample, the line is the mean. "
-    "Zoomed in, each sample is drawn over the time for which it counts. Hatched, and marked above: samples were "
-    "lost, and nothing is drawn across."
+    "them there, two fingers zoom and move. The light band reaches from the lowest to the highest sample, the line "
+    "is the mean. Zoomed in, each sample is drawn over the time for which it counts. Hatched, and marked above: "
+    "samples were lost, and nothing is drawn across."
 )
 
 
