@@ -30,8 +30,8 @@ def beyond_count(count: Float64Array, busy_s: Float64Array, group: Groups) -> tu
 
     A longer operation does more work, or it waits, for a compaction or a slower processor. The near excess is relative
     to the usual time in the neighbourhood, where all kinds are assumed to slow down alike. The far excess is relative
-    to the usual time with the same background work in the whole run. The far excess sums to zero over the run, so that
-    it absorbs scatter and moves no energy between kinds and activities.
+    to the usual time with the same background work in the whole run. Both sum to zero over the run for each kind, so
+    that they absorb scatter and move no energy between kinds and activities.
     """
     by_kind = zip(count.T, busy_s.T, strict=True)
     usual_s = np.stack([_usual_s(*kind, group.state)[group.state] for kind in by_kind], axis=1)
@@ -40,8 +40,9 @@ def beyond_count(count: Float64Array, busy_s: Float64Array, group: Groups) -> tu
     few_s = max(FEW * float(expected_s.sum()) / max(float(count.sum()), 1.0), 1e-300)
     taken_s = np.bincount(group.near, busy_s.sum(axis=1)) + few_s
     slower = (taken_s / (np.bincount(group.near, expected_s) + few_s))[group.near]
-    far = busy_s / usual_s - count
-    return busy_s / (usual_s * slower[:, None]) - count, far
+    near = busy_s / (usual_s * slower[:, None]) - count
+    near -= count * near.sum(axis=0) / np.maximum(count.sum(axis=0), 1e-300)
+    return near, busy_s / usual_s - count
 
 
 def _usual_s(count: Float64Array, busy_s: Float64Array, label: IntArray) -> Float64Array:

@@ -71,12 +71,12 @@ def test_parts_add_up_to_the_whole():
         made = experiment(seed, Choice(seconds=20.0))
         attribution = attribute_runs([made.work])[0]
         shares = [*attribution.operations.values(), *attribution.activities.values()]
-        assert sum(share.energy_j for share in shares) == pytest.approx(made.energies.marginal.energy.value, rel=1e-3)
+        assert sum(share.energy_j for share in shares) == pytest.approx(made.energies.marginal.energy.value, rel=1e-6)
         foreground = attribution.operations if attribution.foreground.unidentified else {"all": attribution.foreground}
         parts = [*foreground.values(), *attribution.activities.values()]
         identified_j = sum(part.energy_j for part in parts if not part.unidentified)
         assert identified_j + attribution.unseparated.energy_j == pytest.approx(
-            made.energies.marginal.energy.value, rel=1e-3
+            made.energies.marginal.energy.value, rel=1e-6
         )
 
 

@@ -137,6 +137,18 @@ def test_a_slower_processor_is_no_more_work():
     assert far.sum() == pytest.approx(0.0, abs=1e-9)
 
 
+def test_operations_of_uneven_length_move_no_energy_between_their_kind_and_the_rest():
+    """The usual time in a neighbourhood rests on few operations, so that its inverse is too large in the mean."""
+    rng = np.random.default_rng(1)
+    count = rng.poisson(3.0, (640, 2)).astype(np.float64)
+    busy_s = count * 1e-3 * rng.lognormal(0.0, 1.0, (640, 2))
+    group = groups({}, np.full(640, 0.01), np.zeros(640, np.bool_), np.arange(640) // 32)
+    near, far = beyond_count(count, busy_s, group)
+    assert near.std() > 1.0
+    assert near.sum(axis=0) == pytest.approx([0.0, 0.0], abs=1e-9)
+    assert far.sum(axis=0) == pytest.approx([0.0, 0.0], abs=1e-9)
+
+
 def test_operations_that_often_wait_count_between_one_each_and_their_time():
     rng = np.random.default_rng(1)
     count = rng.poisson(20, (640, 1)).astype(np.float64)
