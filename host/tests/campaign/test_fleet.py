@@ -188,7 +188,10 @@ def test_rigs_share_the_cells_of_a_study_and_a_block_stays_on_one(fleet):
     fleet.start_rigs("rig-1", "rig-2")
     (fleet.spool / "go").touch()
     options = [*STUDY, "--only", "figure=7", "--only", "system=leveldb"]
-    assert fleet.start_campaign("--study", *options).wait() == 0, fleet.said()
+    campaign, page = fleet.start_campaign("--study", *options), fleet.out / "report.html"
+    until(lambda: page.exists() and "this page renews itself" in page.read_text(), campaign)
+    assert campaign.wait() == 0, fleet.said()
+    assert "renews itself" not in page.read_text()
     done = [record for record in records(fleet.out) if record.status == "complete"]
     cells = Counter((record.document["asked"]["block"], record.run.plan_sha256) for record in done)
     assert len(cells) == 4 * 3 and set(cells.values()) == {1}

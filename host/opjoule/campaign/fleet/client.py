@@ -24,6 +24,7 @@ from opjoule.campaign.fleet.gathering import Gathering, Range
 from opjoule.campaign.fleet.job import RIG, About, Job, Outcome, Parcel, Waiting, campaign_id
 from opjoule.campaign.fleet.link import Link, RigGone, SchedulerGone
 from opjoule.campaign.fleet.rig_service import RigService
+from opjoule.pages.comparison.page import write_campaign_page
 from opjoule.runs.measuring.pace import in_words
 from opjoule.runs.record.run_record import RunRecord
 
@@ -256,6 +257,7 @@ class Fleet:
         else:
             self.campaign.failed(cell, outcome.why or "it left no record", outcome.took_s)
         self.campaign.save()
+        write_campaign_page(self.campaign.folder, goes_on=True)
 
     async def _fetch_all(self, link: Link, rig: FleetRig) -> set[str]:
         """Fetches every record of this campaign from a rig into the folder, and has the rig delete it.
