@@ -78,6 +78,50 @@ FILES = {
     ),
     "a page of the web": File("<html><body>not found</body></html>\n", refusal="no header line followed by a line"),
     "JSON": File('{"t": 0, "mA": 600, "V": 5}\n' * 5, refusal="no header line followed by a line"),
+    # a further set, written down with its values before it was tried
+    "Keysight data log": File(
+        "Sample interval: 0.1\nDate: 2026-01-01\nTime(s),Volt avg 1,Curr avg 1\n" + rows("{t},5.0,0.6"),
+        refusal="unit",
+    ),
+    "Siglent, both channels": File(
+        "Time(s),CH1 Voltage(V),CH1 Current(A),CH2 Voltage(V),CH2 Current(A)\n" + rows("{t},5,0.6,3.3,0.1"),
+        refusal=r"current: CH1 Current\(A\), CH2 Current",
+    ),
+    "Rigol, one channel": File("Time(s),CH1_Volt(V),CH1_Curr(A),CH1_Power(W)\n" + rows("{t},5,0.6,3")),
+    "Tasmota": File("time,ENERGY.Power\n" + clock("{iso}Z,3.0"), voltage=5.0, refusal="unit"),
+    "Shelly": File("timestamp,apower (W),voltage (V),current (A),aenergy (Wh)\n" + clock("{unix},3.0,5.0,0.6,12.1")),
+    "microamperes and microvolts": File("time_us,bus_uV,current_uA\n" + rows("{ms}000,5000000,600000")),
+    "tegrastats": File("RAM 2000/3964MB VDD_IN 3000mW/3000mW\n" * 5, refusal="no header line"),
+    "a logic analyser": File("Time [s],Channel 0,Channel 1\n" + rows("{t},5.0,0.6"), refusal="unit"),
+    "Otii Arc": File("Timestamp (s),Arc - Main current (A),Arc - Main voltage (V)\n" + rows("{t},0.6,5")),
+    "thousands with a point": File(
+        "Zeit [ms];Strom [mA];Spannung [V]\n"
+        + "".join(f"{f'{900 + 100 * n:,}'.replace(',', '.')};600,0;5,00\n" for n in range(11)),
+        refusal="has a point and .* a comma: export it with one decimal sign",
+    ),
+    "thousands with a comma, in every cell": File(
+        "Time (ms)\tCurrent (A)\tVoltage (V)\n" + "".join(f"{1000 + 100 * n:,}\t0.6\t5.0\n" for n in range(11))
+    ),
+    "kilowatts": File("time_s,power_kW,voltage_V\n" + rows("{t},0.003,5")),
+    "a counter of energy": File("time_s,energy_J\n" + rows("{t},3.0"), refusal="no column with a unit of"),
+    "a USB tester's counters": File("time_s,voltage_V,current_A,capacity_mAh,energy_mWh\n" + rows("{t},5,0.6,10,50")),
+    "quotes, a mark and Windows' line ends": File(
+        ("\ufeff" + '"Time (s)","Current (A)","Voltage (V)"\n' + rows('"{t}","0.6","5"')).replace("\n", "\r\n")
+    ),
+    "PowerShell's UTF-16": File(("time_s\tcurrent_A\tvoltage_V\n" + rows("{t}\t0.6\t5")).encode("utf-16")),
+    "nanoseconds of 1970": File(
+        "time_ns,current_mA,voltage_mV\n"
+        + "".join(f"{1_770_000_000_000_000_000 + n * 100_000_000},600,5000\n" for n in range(11))
+    ),
+    "seconds with a decimal comma": File("Zeit;Strom [A];Spannung [V]\n" + clock("{iso};0,6;5,0").replace(".", ",")),
+    "units below the names": File("time,current,voltage\ns,mA,V\n" + rows("{t},600,5")),
+    "a name twice": File("time_s,current_A,current_A,voltage_V\n" + rows("{t},0.6,0.1,5"), refusal="current"),
+    "a count and no time": File("sample,current_mA,voltage_V\n" + rows("{n},600,5"), refusal="--rate|unit of time"),
+    "root mean square beside the mean": File("time_s,I_rms (A),I_mean (A),U (V)\n" + rows("{t},0.9,0.6,5")),
+    "a power factor": File(
+        "time_s,P_W,S_VA,U_V,I_A,PF\n" + rows("{t},3.00,4.00,5.00,0.800,0.75"), refusal="3 W on average"
+    ),
+    "a temperature": File("time_s,current_A,voltage_V,temp_C\n" + rows("{t},0.6,5,41")),
 }
 
 

@@ -170,6 +170,48 @@ READ: dict[str, tuple[str | bytes, dict[str, str]]] = {
         {"fieldlength": "90", "minfieldlength": "10", "valuetext": "generated"},
     ),
     "no counts": (CORE + "readproportion=1\nupdateproportion=0\n", {"recordcount": "20000", "maxexecutiontime": "20"}),
+    # a further set, written down with its values before it was tried
+    "columns set with tabs and an equals sign": (
+        "recordcount\t=\t1200\noperationcount\t=\t40\n", {"recordcount": "1200", "operationcount": "40"},
+    ),
+    "scans of up to 50": (
+        CORE + "recordcount=900\noperationcount=9\nscanproportion=0.95\ninsertproportion=0.05\nreadproportion=0\n"
+        "updateproportion=0\nmaxscanlength=50\nscanlengthdistribution=zipfian\n",
+        {"maxscanlength": "50", "scanlengthdistribution": "zipfian", "scanproportion": "0.95"},
+    ),
+    "keys in order, with zeros before them": (
+        READ_ONLY + "insertorder=ordered\nzeropadding=12\n", {"insertorder": "ordered", "zeropadding": "12"},
+    ),
+    "a part of a load": (
+        CORE + "recordcount=10000\ninsertstart=5000\ninsertcount=2500\noperationcount=9\n",
+        {"recordcount": "10000", "insertstart": "5000", "insertcount": "2500"},
+    ),
+    "a hot set of its own size": (
+        READ_ONLY + "requestdistribution=hotspot\nhotspotdatafraction=0.1\nhotspotopnfraction=0.9\n",
+        {"hotspotdatafraction": "0.1", "hotspotopnfraction": "0.9"},
+    ),
+    "an exponential of its own": (
+        READ_ONLY + "requestdistribution=exponential\nexponential.percentile=90\nexponential.frac=0.5\n",
+        {"exponential.percentile": "90", "exponential.frac": "0.5"},
+    ),
+    "a proportion that begins with its point": (
+        CORE + "recordcount=10\noperationcount=5\nreadproportion=.5\nupdateproportion=.5\n", {"readproportion": ".5"},
+    ),
+    "how often an insertion is tried again": (
+        READ_ONLY + "core_workload_insertion_retry_limit=3\ncore_workload_insertion_retry_interval=3\n",
+        {"recordcount": "100"},
+    ),
+    "a time series of latencies": (
+        READ_ONLY + "measurementtype=timeseries\ntimeseries.granularity=2000\n", {"operationcount": "50"},
+    ),
+    "the status line": (READ_ONLY + "status.interval=10\n", {"operationcount": "50"}),
+    "the last of two counts": ("recordcount=10\nrecordcount=20\noperationcount=5\n", {"recordcount": "20"}),
+    "names of fields": (READ_ONLY + "fieldnameprefix=col\nfieldcount=3\n", {"fieldcount": "3"}),
+    "blanks behind values": ("recordcount=40   \noperationcount=4\t\n", {"recordcount": "40", "operationcount": "4"}),
+    "a proportion of updates alone": (
+        CORE + "recordcount=70\noperationcount=7\nreadproportion=0\nupdateproportion=1.0\nwriteallfields=true\n",
+        {"updateproportion": "1.0", "writeallfields": "true"},
+    ),
 }  # fmt: skip
 """Name of a file -> its text, and the properties that it states."""
 
@@ -240,6 +282,19 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
         "recordcount=5\noperationcount=5\nreadproportion=0\nupdateproportion=0\n", "all proportions are 0",
     ),
     "a part beyond the end": (READ_ONLY + "insertstart=90\ninsertcount=30\n", "expected at most recordcount"),
+    # a further set, written down with its answers before it was tried
+    "zipfian in capitals": (READ_ONLY + "requestdistribution=ZIPFIAN\n", "zipfian"),
+    "scans whose least length is above the greatest": (
+        CORE + "recordcount=9\noperationcount=9\nscanproportion=1\nreadproportion=0\nupdateproportion=0\n"
+        "minscanlength=10\nmaxscanlength=5\n",
+        "minscanlength",
+    ),
+    "thousands as k": ("recordcount=5k\noperationcount=5\n", "recordcount"),
+    "a proportion in per cent": (CORE + "recordcount=5\noperationcount=5\nreadproportion=50%\n", "readproportion"),
+    "a file in JSON": ('{"recordcount": 1000, "operationcount": 10}\n', "recordcount"),
+    "a file in YAML": ("workload:\n  recordcount: 1000\n  reads: 0.5\n", "reads"),
+    "a negative length": (READ_ONLY + "fieldlength=-5\n", "fieldlength"),
+    "as many threads as there are": (READ_ONLY + "threadcount=all\n", "threadcount"),
 }  # fmt: skip
 """Name of a file -> its text, and a part of the line that refuses it."""
 

@@ -66,10 +66,27 @@ class Numbers:
 
 
 def have_decimal_comma(columns: Iterable[pa.ChunkedArray], separator: str) -> bool:
-    """Whether the numbers of a table have a decimal comma. Raises: BadInput: it may as well separate thousands."""
+    """Whether the numbers of a table have a decimal comma.
+
+    Raises: BadInput: the comma may as well separate thousands, or other numbers have a point.
+    """
+    columns = list(columns)
     with_comma = [column for column in columns if _any(pc.match_substring(column, ","))]
     numbers_of = [column.filter(pc.match_substring_regex(column, _COMMAS)) for column in with_comma]
-    if not any(map(len, numbers_of)) or any(_any(pc.match_substring_regex(one, _POINT)) for one in columns):
+    with_point = [
+        column.filter(points) for column in columns if _any(points := pc.match_substring_regex(column, _POINT))
+    ]
+    decimal = [
+        one
+        for one, column in zip(numbers_of, with_comma, strict=True)
+        if len(one) == len(column) and not _all(pc.match_substring_regex(one, _THOUSANDS))
+    ]
+    if with_point and decimal and separator != ",":
+        raise BadInput(
+            f"'{with_point[0][0]}' has a point and '{decimal[0][0]}' a comma: export it with one decimal sign and "
+            "nothing between thousands"
+        )
+    if not any(map(len, numbers_of)) or with_point:
         return False
     if separator == "," and all(_all(pc.match_substring_regex(one, _THOUSANDS)) for one in numbers_of):
         first = next(one[0] for one in numbers_of if len(one))

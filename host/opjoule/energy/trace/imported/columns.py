@@ -20,7 +20,7 @@ UNITS: Final[dict[str, dict[str, float]]] = {
     "time": {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "min": 60.0, "h": 3600.0},
     "current": {"A": 1.0, "mA": 1e-3, "uA": 1e-6, "nA": 1e-9},
     "voltage": {"V": 1.0, "mV": 1e-3, "uV": 1e-6},
-    "power": {"W": 1.0, "mW": 1e-3, "uW": 1e-6},
+    "power": {"kW": 1e3, "W": 1.0, "mW": 1e-3, "uW": 1e-6},
 }
 """Role -> unit -> factor to the base unit."""
 _WORDS: Final = {
