@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -39,7 +39,9 @@ def page_of(study: StudyFolder) -> Path:
 
 def markdown(study: StudyFolder) -> str:
     """Text between the markers of a study's page."""
-    return "\n\n".join(["\n".join(_figures(study)), *_pictures(study), "\n".join(_conclusions(study))])
+    parts = [study, *(part for part in known_studies() if part.name.startswith(f"{study.name}-"))]
+    conclusions = [conclusion for part in parts for conclusion in part.conclusions]
+    return "\n\n".join(["\n".join(_figures(study)), *_pictures(study), "\n".join(_conclusions(conclusions))])
 
 
 def _figures(study: StudyFolder) -> Iterator[str]:
@@ -74,15 +76,14 @@ def _pictures(study: StudyFolder) -> Iterator[str]:
             yield f"![{words}](../images/studies/{study.name}/{picture.name})"
 
 
-def _conclusions(study: StudyFolder) -> Iterator[str]:
+def _conclusions(conclusions: Sequence[PaperConclusion]) -> Iterator[str]:
     yield "Conclusions of the paper, as ratios of two cells. `host/runs.py conclusions RECORDS` compares them with the"
     yield "records' ratios and their intervals, and reports whether they agree."
     yield ""
     yield "| question | where in the paper | the paper's ratio |"
     yield "|---|---|---|"
     yield from (
-        f"| {conclusion.question} | {conclusion.where} | {ratio_words(conclusion)} |"
-        for conclusion in study.conclusions
+        f"| {conclusion.question} | {conclusion.where} | {ratio_words(conclusion)} |" for conclusion in conclusions
     )
 
 

@@ -10,6 +10,7 @@
 // its synced journal (j=true). No operation is tried again: after a time-out, which is counted, it
 // has failed. The server's background work is not seen; settle asks the server to fsync, if it can.
 #include "databases/mongodb_connection.h"
+#include "databases/mongodb_server.h"
 #include "databases/shared/marker.h"
 #include "databases/shared/options.h"
 #include "loader/database.h"
@@ -36,20 +37,6 @@ bson_t* with_key(Bson& bson, std::string_view key) {
   bson_t* document = bson.empty();
   bson_append_utf8(document, "_id", 3, key.data(), static_cast<int>(key.size()));
   return document;
-}
-
-int64_t integer_in(const bson_t* document, const char* name) {
-  bson_iter_t at;
-  return bson_iter_init_find(&at, document, name) ? bson_iter_as_int64(&at) : 0;
-}
-
-std::string text_in(const bson_t* document, const char* dotted_name) {
-  bson_iter_t at;
-  bson_iter_t found;
-  if (!bson_iter_init(&at, document) || !bson_iter_find_descendant(&at, dotted_name, &found) ||
-      !BSON_ITER_HOLDS_UTF8(&found))
-    return "";
-  return bson_iter_utf8(&found, nullptr);
 }
 
 class MongoClient : public Client {
@@ -182,7 +169,7 @@ class MongoDatabase : public Database {
  private:
   Status find_marker(Marker* found);
   Status make_new(const OpenRequest& request, const Marker& asked, bool marked);
-  Status read_server();
+  void read_server();
 
   MongoOptions options_;
   MongoConnection connection_;
@@ -218,18 +205,23 @@ Status MongoDatabase::open(const OpenRequest& request, std::string_view version)
   settings_["updates"] = "in place";
   settings_["mongodb.database"] = options_.database;
   if (Status status = connection_.open(options_); !status.is_ok()) return status;
-  if (Status status = read_server(); !status.is_ok()) return status;
+  read_server();
 
   const Marker asked{"mongodb", std::string(version), kRowLayout, request.field_count};
   Marker found;
   const Status marked = find_marker(&found);
   if (!marked.is_ok() && !marked.is_not_found()) return marked;
+  Status status = Status::ok();
   if (marked.is_ok() && (!request.create || request.resume))
-    return check_marker(request.path, found, asked);
-  if (!request.create)
-    return {StatusCode::kBadInput,
-            "no records of this loader at " + request.path + ": load them first"};
-  return make_new(request, asked, marked.is_ok());
+    status = check_marker(request.path, found, asked);
+  else if (!request.create)
+    status = {StatusCode::kBadInput,
+              "no records of this loader at " + request.path + ": load them first"};
+  else
+    status = make_new(request, asked, marked.is_ok());
+  if (!status.is_ok()) return status;
+  return name_server(connection_, options_.database, &settings_["mongodb.server"],
+                     &settings_["mongodb.server_version"]);
 }
 
 Status MongoDatabase::find_marker(Marker* found) {
@@ -278,24 +270,14 @@ Status MongoDatabase::make_new(const OpenRequest& request, const Marker& asked, 
 }
 
 // The server's own settings; where it does not know the command, the setting is left out.
-Status MongoDatabase::read_server() {
+void MongoDatabase::read_server() {
   Bson command;
   Bson reply;
-  BSON_APPEND_INT32(command.empty(), "buildInfo", 1);
-  if (Status status = connection_.command("admin", command.get(), &reply); !status.is_ok())
-    return status;
-  settings_["mongodb.server_version"] = text_in(reply.get(), "version");
-  const std::string build = text_in(reply.get(), "gitVersion");
-  const bool is_ferretdb = !text_in(reply.get(), "ferretdbVersion").empty();
-  settings_["mongodb.server"] = is_ferretdb     ? "FerretDB: not mongod, speaks its protocol"
-                                : build.empty() ? "not mongod: a stand-in that speaks its protocol"
-                                                : "mongod " + build;
   BSON_APPEND_INT32(command.empty(), "serverStatus", 1);
   if (connection_.command("admin", command.get(), &reply).is_ok())
     if (const std::string name = text_in(reply.get(), "storageEngine.name"); !name.empty())
       settings_["mongodb.storage_engine"] = name;
   settings_["mongodb.write_concern"] = options_.journaled ? "w=1, j=true" : "w=1";
-  return Status::ok();
 }
 
 Status MongoDatabase::settle(double, bool* settled) {

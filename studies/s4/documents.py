@@ -1,13 +1,28 @@
-"""MongoDB: one document for each point, in one collection."""
+"""MongoDB: one document for each point, in one collection, plain or of time series."""
 
 import datetime
+import re
 
 from queries import THRESHOLD
 
 _NOT_IMPLEMENTED = 238
 """Error code of a server that speaks MongoDB's protocol but lacks a command."""
 _MEANS = [{"$group": {"_id": "$field", "mean": {"$avg": "$value"}}}]
+PLAIN, TIME_SERIES = "plain", "timeseries"
+"""Kinds of collection; MongoDB has those of time series since 5.0."""
 EPOCH = datetime.datetime(1970, 1, 1)
+_COMMIT = re.compile("(?!(.)\\1{39})[0-9a-f]{40}")
+"""A commit of mongod's source: hexadecimal digits that are not all the same."""
+_OF_BUILD = ("javascriptEngine", "allocator", "buildEnvironment.cc", "buildEnvironment.target_arch")
+_OF_WIREDTIGER = (
+    "wiredTiger.cache.maximum bytes configured",
+    "wiredTiger.transaction.transaction begins",
+    "wiredTiger.block-manager.blocks written",
+    "wiredTiger.cursor.cursor insert calls",
+)
+_STAND_INS = {"ferretdbVersion": "FerretDB", "secantusVersion": "SecantusDB"}
+"""Field of a stand-in's build information -> its name."""
+_INSERTED = 8
 
 
 def _row(point):
@@ -15,33 +30,78 @@ def _row(point):
     return at_ms, point["value"], point.get("field", "temperature"), point["sensor"]
 
 
-class MongoDb:
-    """MongoDB through pymongo, with w=1 and a plain collection, which every version since 3.6 supports."""
+def _at(document, dotted_name):
+    """The value of a field in nested documents; None if it is missing."""
+    for name in dotted_name.split("."):
+        document = document.get(name) if isinstance(document, dict) else None
+    return document
 
-    def __init__(self, address):
+
+class MongoDb:
+    """MongoDB through pymongo, with w=1. Every version since 3.6 supports a plain collection."""
+
+    def __init__(self, address, collection=PLAIN):
         import pymongo
 
         self._client = pymongo.MongoClient(address, w=1, serverSelectionTimeoutMS=30_000)
         self._points = self._client["study"]["readings"]
+        self._collection = collection
         self.cannot = {}
         """Query -> reason why this server does not answer it; known after create()."""
-        self.stand_in = ""
 
     def version(self):
-        """The server's version; also finds out whether another server stands in for mongod."""
+        """The server's version."""
+        return self._client.server_info()["version"]
+
+    def other_server(self):
+        """What answers in mongod's place, in words; empty if the server has proved that it is mongod."""
         info = self._client.server_info()
-        if "ferretdbVersion" in info:
-            other = ", FerretDB: not mongod"
-        else:
-            other = "" if info.get("gitVersion") else ", a stand-in: not mongod"
-        self.stand_in = "MongoDB" if other else ""
-        return info["version"] + other
+        if not (lacks := self._proof_lacks(info)):
+            return ""
+        named = [name for field, name in _STAND_INS.items() if field in info]
+        return f"{named[0]}, a stand-in: not mongod" if named else f"a stand-in: not mongod, {lacks}"
+
+    def _proof_lacks(self, info):
+        """What the server lacks that every mongod from 3.6 on has; empty if nothing.
+
+        Stand-ins copy single fields of mongod's answers. They have no statistics of its storage engine that count
+        what they are asked, and no WiredTiger table under a collection.
+        """
+        import pymongo.errors
+
+        is_built = all(isinstance(_at(info, name), str) and _at(info, name) for name in _OF_BUILD)
+        is_built = is_built and isinstance(info.get("storageEngines"), list)
+        if not is_built or not _COMMIT.fullmatch(str(info.get("gitVersion"))):
+            return "its build information is incomplete"
+        database = self._client["study"]
+        try:
+            database["proof"].drop()
+            database["proof"].insert_one({})
+            before = self._engine_counts()
+            if not all(isinstance(count, (int, float)) for count in before) or not before[0]:
+                return "it has no statistics of WiredTiger"
+            database["proof"].insert_many([{} for _ in range(_INSERTED)])
+            inserted = self._engine_counts()[-1] - before[-1]
+            uri = _at(database.command("collStats", "proof"), "wiredTiger.uri")
+            database["proof"].drop()
+        except pymongo.errors.OperationFailure as error:
+            return str((error.details or {}).get("errmsg") or error)
+        if not str(uri).startswith("statistics:table:"):
+            return "its collections are no tables of WiredTiger"
+        return "" if inserted >= _INSERTED else "WiredTiger does not count its inserts"
+
+    def _engine_counts(self):
+        status = self._client.admin.command("serverStatus")
+        return [_at(status, name) for name in _OF_WIREDTIGER]
 
     def create(self):
         """Creates an empty collection."""
         import pymongo.errors
 
         self._client.drop_database("study")
+        if self._collection == TIME_SERIES:
+            by_time = {"timeField": "timestamp", "metaField": "sensor"}
+            self._client["study"].create_collection("readings", timeseries=by_time)
         try:
             self.q3()
         except pymongo.errors.OperationFailure as error:

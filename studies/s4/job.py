@@ -15,7 +15,7 @@ import signal
 import sys
 
 import points
-from documents import MongoDb
+from documents import PLAIN, TIME_SERIES, MongoDb
 from lines_over_http import InfluxDb, QuestDb, batch
 from opjoule_marks import phase
 from opjoule_server import Server, ServerFault
@@ -62,6 +62,12 @@ def _arguments():
     made = parser(__doc__, sorted(SYSTEMS))
     add = made.add_argument
     add("--server", default="", metavar="COMMANDS", help="commands that start it: JSON (opjoule_server.py)")
+    add(
+        "--collection",
+        default=PLAIN,
+        choices=(PLAIN, TIME_SERIES),
+        help="kind of MongoDB's collection (default: plain)",
+    )
     add("--points", type=int, default=100_000, metavar="N", help="maximum number of points (default: 100000)")
     add("--cold", type=int, default=3, metavar="N", help="cold runs of each query (default: 3)")
     add(
@@ -129,7 +135,7 @@ class Measurement:
         self._timed("HARNESS_Q1", lambda: self._parse(count), LEAST_S)
         self.now = "start"
         self._server.start()
-        self._client = SYSTEMS[options.system](self._server.address)
+        self._client = self._connected()
         self._client.create()
         self._cannot = getattr(self._client, "cannot", {})
         self._timed("INGEST", lambda: self._ingest(count))
@@ -150,14 +156,22 @@ class Measurement:
         Raises: ServerFault: it does not start, or does not accept the client.
         """
         self._server.start()
-        client = SYSTEMS[self._options.system](self._server.address)
+        client = self._connected()
         try:
-            return f"{self._server.title} {client.version()}", getattr(client, "stand_in", "")
+            other = client.other_server() if self._options.system == "mongodb" else ""
+            named = ", ".join(filter(None, (f"{self._server.title} {client.version()}", other)))
+            return named, self._server.title if other else ""
         except Exception as error:
             raise ServerFault(f"{self._server.title} does not accept this client: {one_line(error)}") from None
         finally:
             client.close()
             self._server.stop()
+
+    def _connected(self):
+        """A client of the server."""
+        system = self._options.system
+        more = [self._options.collection] if system == "mongodb" else []
+        return SYSTEMS[system](self._server.address, *more)
 
     def _timed(self, name, work, least_s=0.0):
         """Does work in a marked phase of at least `least_s`. Returns: first answer and, if repeated, last one."""
@@ -239,7 +253,7 @@ class Measurement:
             self._stopped_bytes = self._server.stored_bytes()
         self._server.forget_files()
         self._timed("START", self._server.start)
-        self._client = SYSTEMS[self._options.system](self._server.address)
+        self._client = self._connected()
         self._client.version()
 
     def _check(self, name, answer, wanted):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import math
+import shutil
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -10,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from opjoule.base.scripts import ROOT, RUNS
-from opjoule.campaign.past_times import TimeNeeded, past_times, time_needed
+from opjoule.campaign.past_times import SHIPPED, PastTime, TimeNeeded, past_times, shipped_times, time_needed
 from opjoule.cli.commands import main
 
 START = datetime.fromisoformat("2026-01-01T00:00:00+00:00")
@@ -103,7 +106,7 @@ def test_records_of_another_board_medium_or_study_and_damaged_ones_tell_nothing(
 
 @given(st.floats(1, 1e4), st.floats(1, 1e6), st.floats(1, 1e6))
 def test_a_scale_that_is_chosen_takes_no_longer_than_it_may(fixed_s, growing_s, limit_s):
-    scale = TimeNeeded(fixed_s, growing_s, 1, 1).scale_within(limit_s)
+    scale = TimeNeeded(fixed_s, growing_s, 0.0, math.inf, 1, 1).scale_within(limit_s)
     assert scale <= 1
     if scale > 0:
         assert fixed_s + growing_s * scale <= limit_s * (1 + 1e-9)
@@ -115,6 +118,56 @@ def test_records_are_looked_for_where_measurements_put_them():
     assert RUNS == ROOT / "runs"
 
 
+SD = {"folder": "s3", "storage": "sd"}
+
+
+def shipped(*rows: tuple[str, str, int, float, float], file: Path) -> list[PastTime]:
+    """Shipped times: medium, cell, size, total and growing time."""
+    lines = [f"s3,rpi4,{medium},{cell},{size},{total},{growing},a test" for medium, cell, size, total, growing in rows]
+    file.write_text("\n".join(["study,device,storage,cell,size,total_s,growing_s,source", *lines]))
+    return shipped_times(SD, file)
+
+
+def test_a_cell_without_records_takes_the_shipped_times_most_like_it(tmp_path):
+    times = shipped(
+        ("sd", "mix=read system=sqlite", 100, 30, 10),
+        ("sd", "mix=write system=sqlite", 100, 60, 40),
+        ("ssd", "mix=write system=sqlite", 100, 21, 1),
+        file=tmp_path / "times.csv",
+    )
+    cell = cell_of("sqlite", 1000) | {"cell": {"system": "sqlite", "mix": "write"}}
+    estimate = time_needed([cell, cell_of("duckdb", 1000)], [], times)
+    assert estimate and (estimate.by_own_records, estimate.by_shipped, estimate.cells) == (0, 1, 2)
+    assert estimate.total_s == pytest.approx(2 * (20 + 400))
+    assert estimate.least_s < estimate.total_s / 2 and estimate.most_s > estimate.total_s * 2
+
+
+def test_own_records_come_before_shipped_times_and_make_the_range_narrower(tmp_path):
+    record(tmp_path, "sqlite", 1000, fixed_s=20, work_s=6)
+    times = shipped(("sd", "system=sqlite", 1000, 520, 500), file=tmp_path / "times.csv")
+    own = time_needed([cell_of("sqlite", 1000)], past_times(tmp_path, cell_of("sqlite", 1)), times)
+    assert own and own.total_s == pytest.approx(26) and own.by_own_records == 1
+    assert (own.least_s, own.most_s) == pytest.approx((26 / 1.3, 26 * 1.3))
+
+
+def test_each_value_of_an_axis_within_a_record_has_a_growing_part_of_its_own(tmp_path):
+    """A job that varies the size of its values: a planned cell with the large ones alone takes their time."""
+    parts = [{"size": "small", "rows": [100]}, {"size": "large", "rows": [100]}]
+    marks = (("insert.small.100", 1), ("insert.large.100", 50), ("get.large.100", 10))
+    record(tmp_path, "sqlite", 200, fixed_s=20, work_s=61, marks=marks, parts=parts)
+    asked = cell_of("sqlite", 1) | {"parts": ({"size": "large", "rows": (200,)},)}
+    estimate = time_needed([asked], past_times(tmp_path, asked))
+    assert estimate and (estimate.fixed_s, estimate.growing_s) == pytest.approx((20, 120))
+
+
+def test_each_shipped_time_is_plausible_and_names_its_source():
+    with SHIPPED.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {"s1", "s2", "s3", "s5"} <= {row["study"] for row in rows}
+    for row in rows:
+        assert 0 < float(row["growing_s"]) <= float(row["total_s"]) and row["source"]
+
+
 STUDY = ["--study", "s3", "--device", "rpi4", "--simulate", "--dry-run", "--repeats", "2"]
 
 
@@ -122,15 +175,18 @@ def test_a_dry_run_says_how_long_and_within_chooses_the_scale(tmp_path, capsys):
     record(tmp_path / "small", "sqlite", 111, fixed_s=20, work_s=11.1)
     command = [*STUDY, "--only", "system=sqlite", "--out", str(tmp_path / "whole")]
     assert main(command) == 0
-    assert "about 6 h 11 min, judging by records of the study at another scale" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "about 6 h 11 min (85 min to 27 h 4 min), judging 2 cells by the study's records" in said
     assert main([*command, "--within", "20min"]) == 0
     said = capsys.readouterr().out
     assert "(scale 0.052)" in said and "about 20 min" in said
 
 
 def test_within_needs_to_know_something_and_a_time_that_can_be_kept(tmp_path, capsys):
+    own = shutil.copytree(ROOT / "studies" / "speedtest", tmp_path / "own")
+    unknown = ["--study", str(own), *STUDY[2:], "--within", "2h"]
+    assert refused(capsys, *unknown).count("measure it at a small scale first") == 1
     command = [*STUDY, "--only", "system=sqlite", "--out", str(tmp_path / "runs" / "whole")]
-    assert refused(capsys, *command, "--within", "2h").count("measure it at a small scale first") == 1
     record(tmp_path / "runs" / "small", "sqlite", 111, fixed_s=60, work_s=1)
     assert "choose fewer cells" in refused(capsys, *command, "--within", "1min")
     assert "for example 90min, 2h or 3d" in refused(capsys, *command, "--within", "soon")

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from breaking_proxy import BreakingProxy
 from foreign_readers import FIELDS, READERS, RECORDS, WORKLOAD, read_mongodb, run_loader, ycsb_key
+from made_mongod import COPIES, made_mongod
 from mongo_server import mongo_server
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -141,6 +142,14 @@ def test_a_board_s_loader_speaks_to_a_mongodb_server(tmp_path, workload, expecte
         records = load_and_update(command(board), "mongodb", address, workload, read_mongodb)
         assert all(len(fields) == FIELDS for fields in records.values())
         assert records == expected
+
+
+@pytest.mark.parametrize("copied", range(len(COPIES) + 1))
+def test_a_board_s_loader_says_mongod_only_of_a_server_that_proves_it(copied, workload, board):
+    with made_mongod(COPIES[:copied]) as server:
+        summary = run_loader(command(board), "load", "mongodb", server.address, workload, "-p", "recordcount=1")
+    named = summary["settings"]["mongodb.server"]
+    assert named.startswith("mongod " if copied == len(COPIES) else "not mongod: a stand-in"), named
 
 
 def test_a_read_whose_connection_breaks_has_failed_and_is_not_tried_again(tmp_path, workload, board):

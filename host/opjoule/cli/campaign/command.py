@@ -58,12 +58,12 @@ def run_campaign(planned: PlannedCampaign) -> int:
     for plan, _ in cells if here else ():
         check_here(plan)
     lacks = _lacking(cells) if options.dry_run and not options.scheduler else {}
+    unknown = file.shared and campaign.remaining_s is None
+    asked = [cell.plan.asked for cell in _to_measure(campaign, lacks)]
+    needed = needed_time(asked, options.out) if unknown else None
     if options.dry_run and options.json:
-        print(json.dumps(_as_value(file, campaign, folder, lacks), indent=1))
+        print(json.dumps(_as_value(file, campaign, folder, needed, lacks), indent=1))
     else:
-        unknown = file.shared and campaign.remaining_s is None
-        asked = [cell.plan.asked for cell in _to_measure(campaign, lacks)]
-        needed = needed_time(asked, options.out) if unknown else None
         out = sys.stdout if options.dry_run else sys.stderr
         print(*_about(file, campaign, folder, needed, lacks), sep="\n", file=out)
     if options.dry_run:
@@ -221,14 +221,24 @@ def _length(campaign: Campaign, cells: Sequence[Cell], needed: TimeNeeded | None
         remaining_s = campaign.remaining_s * len(cells) / len(campaign.missing)
         return f"about {in_words(remaining_s)}, judging by the cells measured so far"
     if needed:
-        others = needed.cells - needed.by_own_records
-        guessed = f"; {others} of {needed.cells} estimated by the mean of the others" if others else ""
-        return f"about {in_words(needed.total_s)}, judging by records of the study at another scale{guessed}"
+        rest = needed.cells - needed.by_own_records - needed.by_shipped
+        sources = {
+            "the study's records": needed.by_own_records,
+            "times that come with OpJoule": needed.by_shipped,
+            "the mean of the others": rest,
+        }
+        judged = ", ".join(f"{counted(count, 'cell')} by {source}" for source, count in sources.items() if count)
+        return (
+            f"about {in_words(needed.total_s)} ({in_words(needed.least_s)} to {in_words(needed.most_s)}), "
+            f"judging {judged}"
+        )
     least_s = sum(sum(known_s(cell.plan).values()) for cell in cells)
     return f"at least {in_words(least_s)} for idle and runs of given length; the rest is known after the first cell"
 
 
-def _as_value(file: CampaignFile, campaign: Campaign, folder: Path, lacks: Lacks) -> dict[str, object]:
+def _as_value(
+    file: CampaignFile, campaign: Campaign, folder: Path, needed: TimeNeeded | None, lacks: Lacks
+) -> dict[str, object]:
     return {
         "name": file.name,
         "folder": str(folder),
@@ -237,7 +247,9 @@ def _as_value(file: CampaignFile, campaign: Campaign, folder: Path, lacks: Lacks
         "blocks": campaign.blocks,
         **({"until": file.until.half_width, "blocks_limit": file.until.blocks_limit} if file.until else {}),
         "retries": file.retries,
-        "remaining_s": campaign.remaining_s,
+        "remaining_s": needed.total_s if needed else campaign.remaining_s,
+        "remaining_least_s": needed.least_s if needed else None,
+        "remaining_most_s": needed.most_s if needed else None,
         "lacking": {words: sorted(conditions) for words, conditions in lacks.items()},
         "cells": [
             {

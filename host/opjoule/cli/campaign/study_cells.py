@@ -8,7 +8,7 @@ from typing import Any, Final
 from opjoule.base.errors import BadInput
 from opjoule.base.scripts import RUNS
 from opjoule.campaign.axes import AXES, several, words_of
-from opjoule.campaign.past_times import TimeNeeded, past_times, time_needed
+from opjoule.campaign.past_times import TimeNeeded, past_times, shipped_times, time_needed
 from opjoule.cli.campaign.file import CampaignFile, PlannedCell, cell_options, check_size
 from opjoule.cli.campaign.options import PlannedCampaign, StudyOptions, needs_of_campaign
 from opjoule.cli.command import Command
@@ -130,7 +130,7 @@ def _scale_within(options: StudyOptions, limit_s: float) -> float:
 
 
 def needed_time(cells: Sequence[Mapping[str, Any]], out: Path | None) -> TimeNeeded | None:
-    """Time that a study's cells take, estimated from its records; None if there are no cells or records.
+    """Time that a study's cells take, estimated from its records and the shipped times; None if there are none.
 
     Args:
         cells: options of each cell, as often as it is to be measured.
@@ -142,7 +142,7 @@ def needed_time(cells: Sequence[Mapping[str, Any]], out: Path | None) -> TimeNee
     by_rig = {(str(cell["device"]), str(cell["storage"])): cell for cell in cells}
     constant = find_study(str(cells[0]["folder"])).constant
     past = [time for rig in by_rig.values() for place in places for time in past_times(place, rig, constant)]
-    return time_needed(cells, past)
+    return time_needed(cells, past, [time for rig in by_rig.values() for time in shipped_times(rig)])
 
 
 def _check(definition: StudyFolder, options: StudyOptions) -> None:

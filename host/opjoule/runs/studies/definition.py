@@ -21,7 +21,7 @@ MISSING: Final = "missing"
 STATES: Final = (EXACT, NEAR, STAND_IN, MISSING)
 _CONCLUSION_KEYS: Final = (
     *("question", "where", "measure", "of", "to", "paper", "about", "phase", "to_phase", "largest"),
-    "said_of",
+    *("said_of", "stands_in"),
 )
 SYSTEM: Final = "system"
 """The axis whose values are databases."""
@@ -83,6 +83,8 @@ class PaperConclusion:
     """True if the paper gives the direction but no factor."""
     said_of: Mapping[str, Any] = field(default_factory=dict)
     """Setting -> value or values of which the paper says it, in place of the study's own `said_of`."""
+    stands_in: str = ""
+    """What the paper measured in place of the board in `said_of`, for example a phone."""
 
 
 def counterparts_of(entry: Mapping[str, Any]) -> tuple[Counterpart, ...]:
@@ -118,8 +120,8 @@ def _conclusion(
             f"[[conclusions]] {entry['question']!r}: name the other side of the comparison in to or to_phase"
         )
     for match in (entry.get("of"), entry.get("to")):
-        if match:
-            check_match(match, axes)
+        if of_axes := {axis: value for axis, value in (match or {}).items() if axis not in (DEVICE, STORAGE)}:
+            check_match(of_axes, axes)
     for phase in (entry.get("phase"), entry.get("to_phase")):
         if phase and phase not in phases:
             raise BadInput(f"[[conclusions]] {entry['question']!r}: no phase {phase}")

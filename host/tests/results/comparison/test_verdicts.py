@@ -103,6 +103,36 @@ def test_the_direction_may_agree_and_the_factor_not_and_the_joules_stand_beside_
     ]
 
 
+def test_a_device_that_no_board_is_has_a_stand_in_in_the_verdict():
+    phone = conclusion(2.5, stands_in="a phone")
+    (verdict,) = judged(phone, there=[*samples("a", *A), *samples("b", *B)])
+    assert verdict.words == "agreed; factor agreed (not a phone: a stand-in)"
+    android = [of for of in find_study("s5").conclusions if of.question.startswith("Android")]
+    assert len(android) == 7 and all(of.stands_in == "an Android phone" for of in android)
+
+
+def test_the_media_of_a_table_are_compared_and_a_simulated_one_is_circular():
+    """Table II of S1: the medium is no axis of the study, but one of its records."""
+    study = find_study("s1-dd")
+    speeds = {"sd": (14.1e6, 41.3e6), "emmc": (128e6, 140e6), "ssd-usb2": (33.3e6, 35.7e6), "ssd-usb3": (153e6, 224e6)}
+    there = [
+        Sample(
+            {"storage": medium, "blocks": "262144"},
+            phase,
+            {"bandwidth_bytes_per_s": Side(speed * factor, 0.01 * speed, "")},
+            True,
+            settings={"device": "rpi4"},
+        )
+        for medium, both in speeds.items()
+        for phase, speed in zip(("WRITE", "READ"), both, strict=True)
+        for factor in (0.99, 1.0, 1.01)
+    ]
+    answers = verdicts(study, there)
+    assert len(answers) == 7
+    for answer in answers:
+        assert answer.words.startswith("agreed; factor agreed (SIMULATED; circular: "), answer.words
+
+
 def test_an_interval_that_contains_almost_any_factor_does_not_agree_with_the_papers():
     (verdict,) = judged(conclusion(2.5), there=[*samples("a", 30.0, 3.0), *samples("b", 1.0, 20.0)])
     low, high = verdict.limits

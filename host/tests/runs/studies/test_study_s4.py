@@ -17,6 +17,7 @@ from pathlib import Path
 import mongo_server
 import pytest
 from influx_2_server import Influx2
+from made_mongod import BUILD, COPIES, made_mongod
 from opjoule.cli.commands import main
 from opjoule.results.comparison.study.rows import read_studies
 
@@ -267,6 +268,37 @@ def test_nothing_reads_the_points_between_a_start_and_a_cold_query(study, monkey
     ]
 
 
+@pytest.mark.parametrize(
+    ("copied", "lacks"),
+    [
+        (0, "its build information is incomplete"),
+        (1, "it has no statistics of WiredTiger"),
+        (2, "its collections are no tables of WiredTiger"),
+        (3, "WiredTiger does not count its inserts"),
+    ],
+)
+def test_a_server_that_copies_single_answers_of_mongod_is_a_stand_in(study, copied, lacks):
+    with (
+        made_mongod(COPIES[:copied]) as server,
+        contextlib.closing(study("documents").MongoDb(server.address)) as client,
+    ):
+        assert client.version() == BUILD["version"]
+        assert client.other_server() == f"a stand-in: not mongod, {lacks}"
+
+
+def test_a_server_with_all_of_mongods_answers_is_mongod(study):
+    with made_mongod(COPIES) as server, contextlib.closing(study("documents").MongoDb(server.address)) as client:
+        assert client.other_server() == ""
+
+
+@pytest.mark.parametrize(("field", "name"), [("ferretdbVersion", "FerretDB"), ("secantusVersion", "SecantusDB")])
+def test_a_stand_in_that_names_itself_is_named(study, field, name):
+    """SecantusDB's commit is forty zeros."""
+    build = {**BUILD, "gitVersion": "0" * 40, field: "1.0"}
+    with made_mongod(COPIES, build) as server, contextlib.closing(study("documents").MongoDb(server.address)) as client:
+        assert client.other_server() == f"{name}, a stand-in: not mongod"
+
+
 @pytest.mark.parametrize(("code", "raises"), [(238, False), (13, True)])
 def test_a_query_that_a_server_of_mongodbs_protocol_lacks_is_not_asked(study, monkeypatch, code, raises):
     """FerretDB on SQLite has no $avg: its other queries are measured."""
@@ -279,6 +311,7 @@ def test_a_query_that_a_server_of_mongodbs_protocol_lacks_is_not_asked(study, mo
 
     monkeypatch.setattr(documents.MongoDb, "q3", refused)
     client = documents.MongoDb.__new__(documents.MongoDb)
+    client._collection = documents.PLAIN
     client._client, client.cannot = argparse.Namespace(drop_database=lambda name: None), {}
     with pytest.raises(OperationFailure) if raises else contextlib.nullcontext():
         client.create()
@@ -315,7 +348,7 @@ def test_servers_on_the_simulated_rig_give_one_answer_and_joules(tmp_path, monke
     assert f"answers    the same in all of {', '.join(systems)}" in said.out
     assert "measured   InfluxDB 1." in said.out
     assert ("measured   QuestDB " in said.out) == ("questdb" in systems)
-    assert "a stand-in: not mongod (in place of MongoDB)" in said.out
+    assert "a stand-in: not mongod, its build information is incomplete (in place of MongoDB)" in said.out
     assert "not MongoDB: " in said.out and "stands in for MongoDB: these are not MongoDB's figures" in said.out
     (table,) = read_studies([path.parent for path in (tmp_path / "records").glob("*/run.json")])
     assert not table.faults

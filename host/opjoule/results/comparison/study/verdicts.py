@@ -219,8 +219,10 @@ def _caveats(study: StudyFolder, of: PaperConclusion, samples: Sequence[Sample])
     simulated = any(sample.simulated for sample in samples)
     said = [SIMULATED] if simulated else []
     said += [caveat for sample in samples for caveat in sample.caveats]
+    said += [stand_in_caveat(of.stands_in)] if of.stands_in else []
     if simulated:
-        said += [f"circular: {words}" for axis, words in study.circular.items() if axis in of.to]
+        known = {*of.to, *(of.of if of.to_phase else ())}
+        said += [f"circular: {words}" for axis, words in study.circular.items() if axis in known]
         said += [CACHED] if "disk" in of.measure else []
     return tuple(dict.fromkeys([*said, *([] if {**study.said_of, **of.said_of, **of.of}.get(DEVICE) else [ELSEWHERE])]))
 
