@@ -33,6 +33,7 @@ AXES: Final[Mapping[str, Axis]] = {
     "memory_mb": Axis("state", "memory_mb"),
     "disturb": Axis("disturb"),
     "reset": Axis("reset"),
+    "warm_up": Axis("warm_up"),
     "rate": Axis("rate"),
 }
 

@@ -258,11 +258,17 @@ class WorkloadOptions(Options):
         "workload inserts records)",
         choices=("go-on", "load", "copy"),
     )
+    warm_up: int | None = option(
+        positive,
+        "S",
+        "seconds of the workload that are in no figure: once before all repeats that go on with one database (default: "
+        "10); with --reset load or copy before each run, without the workload's inserts (default: none)",
+    )
     rate: str | None = option(
         str,
         "RATE",
         "operations per second of the runs: full, as fast as the engine goes; P%%, a part of the rate that a warm-up "
-        "of 10 s reaches; or a number (default: the workload's target, or 50%%, at which most engines and media keep "
+        "reaches; or a number (default: the workload's target, or 50%%, at which most engines and media keep "
         "up)",
     )
     no_harness: bool = flag("do not measure the loader's own cost")

@@ -57,7 +57,7 @@ from opjoule.runs.studies.ycsb.properties import (
     parse_properties,
     whole_number,
 )
-from opjoule.runs.studies.ycsb.study import HARNESS_S, WARM_UP, WARM_UP_S, YcsbStudy
+from opjoule.runs.studies.ycsb.study import HARNESS_S, RUN_WARM_UP, WARM_UP, YcsbStudy
 
 SEED = 1
 """Seed of keys, values and order if none is given."""
@@ -188,6 +188,7 @@ def _ycsb(options: YcsbOptions) -> YcsbStudy:
         design=options.design,
         reset=options.reset or (LOAD if INSERT in made or options.generator != "loader" else GO_ON),
         rate=rate,
+        warm_up_s=options.warm_up,
         generator=YcsbCore(ROOT / "build" / "ycsb") if options.generator == "ycsb" else None,
         origins=origins,
     )
@@ -341,9 +342,11 @@ OPEN: Final = "loading, waiting for the medium and work without a given length a
 def known_s(plan: Plan) -> dict[str, float]:
     """Part -> the known time of one measurement [s], over all repeats and what follows them."""
     study, steps = plan.study, plan.all_steps()
-    run_s = study.run_s or 0 if isinstance(study, YcsbStudy) else 0
-    lengths_s = {WARM_UP: WARM_UP_S, "run": run_s} if run_s else {}
-    runs_s = sum(min(lengths_s.get(step.name, 0), run_s) for step in steps)
+    lengths_s = {}
+    if isinstance(study, YcsbStudy):
+        lengths_s = {RUN_WARM_UP: study.warm_up_s or 0}
+        lengths_s |= {WARM_UP: study.once_s, "run": study.run_s} if study.run_s else {}
+    runs_s = sum(lengths_s.get(step.name, 0) for step in steps)
     return {
         "idle": sum(step.role is Role.BASELINE for step in steps) * plan.idle_s,
         "runs": float(runs_s),

@@ -30,7 +30,7 @@ _WORKLOAD_GROUPS: Final = {
 """Properties of a workload that have their own group; "" for those that may differ between repeats of one setting."""
 _STUDY_OWN: Final = (
     *("name", "database", "workload", "properties", "threads"),
-    *("seed", "run_s", "called", "files", "reset", "rate"),
+    *("seed", "run_s", "called", "files", "reset", "rate", "warm_up_s"),
 )
 """Keys of a study that belong to other groups."""
 
@@ -93,7 +93,8 @@ def settings_of(document: Mapping[str, Any]) -> Settings:
     if "loader_version" in summary:
         settings["database"]["loader_version"] = summary["loader_version"]
     if summary:
-        settings["reset"] = {"reset": study.get("reset") or "load"}
+        warm_up = {"warm_up_s": study["warm_up_s"]} if study.get("warm_up_s") else {}
+        settings["reset"] = {"reset": study.get("reset") or "load", **warm_up}
     return {
         group: _once(tuple((key, str(value)) for key, value in values.items())) for group, values in settings.items()
     }

@@ -3,6 +3,7 @@
 import json
 import os
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,7 +14,9 @@ from opjoule.cli.campaign.options import PlannedCampaign
 from opjoule.cli.measure.options import MEASURE, YcsbOptions
 from opjoule.cli.measure.planning import make_plan, plan_again
 from opjoule.runs.measuring.plan import RUN_S
+from opjoule.runs.record.phases import Role
 from opjoule.runs.studies.ycsb.properties import file_properties, find_workload, parse_properties
+from opjoule.runs.studies.ycsb.study import YcsbStudy
 
 ROOT = Path(__file__).resolve().parents[4]
 
@@ -107,7 +110,12 @@ def test_the_warm_up_decides_the_rate_of_the_runs_and_is_itself_as_fast_as_it_go
 
 def test_no_two_workloads_of_a_measurement_have_one_tag(tmp_path):
     """Files are named by step and repeat: the load before the warm-up is not that of the first repeat."""
-    for argv in ([], ["--workload", "d"], ["--reset", "load"]):
+    for argv in (
+        [],
+        ["--workload", "d"],
+        ["--reset", "load"],
+        ["--workload", "d", "--warm-up", "5"],
+    ):
         study, board = plan_of(*argv).study, BoardOfPaths(tmp_path)
         with study.repeats(board, tmp_path) as steps:
             names = [step.name for step in steps]
@@ -144,6 +152,42 @@ def test_repeats_that_go_on_share_the_idle_phases_between_them_and_differ_in_the
         seeds.append(line[line.index("--seed") + 1])
     assert names == [["idle-before", "run", "settle", "idle-after"], ["run", "settle", "idle-after"]]
     assert seeds == ["10", "11"]
+
+
+def settings_in(command):
+    return dict(word.split("=", 1) for before, word in pairwise(command) if before == "-p")
+
+
+def test_a_warm_up_comes_before_each_run_on_a_database_of_its_own_and_leaves_the_runs_keys_alone(tmp_path):
+    study = plan_of("--workload", "d", "--warm-up", "30", "--rate", "500").study
+    board = BoardOfPaths(tmp_path)
+    assert [step.name for step in study.once()] == []
+    with study.repeat(board, 2, tmp_path) as steps:
+        made = list(steps)
+    names = [step.name for step in made]
+    at = names.index("run-warm-up")
+    assert names[at + 1 : at + 4] == ["run-warm-up-settle", "idle-before", "run"]
+    warm_up, run = (settings_in(made[place].runs.command) for place in (at, at + 3))
+    assert (warm_up["insertproportion"], warm_up["maxexecutiontime"], warm_up["target"]) == ("0", "30", "500")
+    assert run["maxexecutiontime"] == "20" and "insertproportion" not in run
+    assert made[at].role is Role.PREPARE and not made[at].runs.files, "it is in no figure"
+    assert "30 s of the same work without its inserts" in study.words()["run-warm-up"]
+    copied = [step.name for step in plan_of("--reset", "copy", "--warm-up", "5").study.steps()]
+    assert copied[copied.index("copy-settle") + 1 :][:2] == ["run-warm-up", "run-warm-up-settle"]
+    assert YcsbStudy.from_json(study.to_json(), tmp_path, tmp_path).warm_up_s == 30
+
+
+def test_the_length_of_the_warm_up_before_all_repeats_is_the_users(tmp_path):
+    study, board = plan_of("--warm-up", "90").study, BoardOfPaths(tmp_path)
+    with study.repeats(board, tmp_path) as steps:
+        warm_up = next(step for step in steps if step.name == "warm-up")
+    assert settings_in(warm_up.runs.command)["maxexecutiontime"] == "90"
+    assert "warm_up_s" not in plan_of().study.to_json()
+
+
+def test_a_warm_up_that_would_insert_the_runs_records_is_refused():
+    with pytest.raises(BadInput, match="--warm-up: the workload only inserts records"):
+        plan_of("-p", "insertproportion=1", "-p", "readproportion=0", "-p", "updateproportion=0", "--warm-up", "5")
 
 
 def test_the_board_decides_the_default_medium():

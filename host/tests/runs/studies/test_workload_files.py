@@ -289,6 +289,7 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
         "minscanlength=10\nmaxscanlength=5\n",
         "minscanlength",
     ),
+    "a warm-up of go-ycsb": (READ_ONLY + "warmuptime=5\n", "measure.py --warm-up SECONDS warms up"),
     "thousands as k": ("recordcount=5k\noperationcount=5\n", "recordcount"),
     "a proportion in per cent": (CORE + "recordcount=5\noperationcount=5\nreadproportion=50%\n", "readproportion"),
     "a file in JSON": ('{"recordcount": 1000, "operationcount": 10}\n', "recordcount"),

@@ -43,7 +43,9 @@ HARNESS_S = 2.0
 HARNESS_LIMIT_S: Final = 3
 WARM_UP: Final = "warm-up"
 WARM_UP_S: Final = 10
-"""Length of the warm-up [s]: several times what an engine keeps in memory before it writes and merges files."""
+"""Usual length of the warm-up [s]: several times what an engine keeps in memory before it writes and merges files."""
+RUN_WARM_UP: Final = "run-warm-up"
+"""Name of the warm-up in each repeat, on the database of that repeat."""
 _HARNESS_OPERATIONS = 2_000_000
 _HARNESS_TIMED = 20_000_000
 """Number of operations of the harness of a timed run, if it makes them within HARNESS_LIMIT_S."""
@@ -83,6 +85,9 @@ class YcsbStudy(Study):
     rate: float | str | None = None
     """Rate of the runs over the one that the warm-up reaches; EQUAL: that of all conditions of a campaign; None: as
     fast as they can, or by the property target."""
+    warm_up_s: int | None = None
+    """Length of the warm-up [s]: once, if the repeats go on with one database; else in each repeat, without inserts.
+    None: the usual one where the repeats go on or have a part of its rate, and none in each repeat."""
     campaign_per_s: float | None = None
     """The rate of all conditions of the campaign, once it is known; no part of the plan."""
     called: str = ""
@@ -106,11 +111,33 @@ class YcsbStudy(Study):
             self._check_copyable()
         if self.reset == GO_ON:
             self._check_going_on()
+        if self.warms_up_each:
+            self._check_warm_up()
 
     @property
     def warms_up(self) -> bool:
         """Whether a warm-up comes before all repeats."""
         return self.reset == GO_ON or isinstance(self.rate, float)
+
+    @property
+    def warms_up_each(self) -> bool:
+        """Whether each repeat has a warm-up of its own."""
+        return self.reset != GO_ON and self.warm_up_s is not None
+
+    @property
+    def once_s(self) -> int:
+        """Length of the warm-up before all repeats [s]."""
+        return self.warm_up_s if self.reset == GO_ON and self.warm_up_s else self._at_most(WARM_UP_S)
+
+    def _check_warm_up(self) -> None:
+        """Raises: BadInput: nothing can warm the database up without changing what the run does."""
+        if self.generator:
+            raise BadInput("--warm-up: --generator ycsb makes no warm-up; leave one of them out")
+        if set(kinds(self.effective)) <= {INSERT}:
+            raise BadInput(
+                "--warm-up: the workload only inserts records, and a warm-up must not insert those of the run: leave "
+                "it out"
+            )
 
     def _at_most(self, length_s: int) -> int:
         """A length that does not exceed a run's [s]."""
@@ -179,10 +206,12 @@ class YcsbStudy(Study):
             GO_ON: ", once: each repeat goes on with the database of the one before",
         }.get(self.reset, "")
         records = inserts_of_load(self.effective)
+        without = " without its inserts" if INSERT in kinds(self.effective) else ""
         return {
             "load": f"{records} records into {self.database.title}{once}",
             f"{WARM_UP}-load": f"once: {records} records for the warm-up",
-            WARM_UP: f"once: {self._at_most(WARM_UP_S)} s of the same work as fast as it can, in no figure",
+            WARM_UP: f"once: {self.once_s} s of the same work as fast as it can, in no figure",
+            RUN_WARM_UP: f"{self.warm_up_s} s of the same work{without}, in no figure",
             "copy": "copy of the kept database, only for this repeat",
             "run": f"{work}, {counted(self.threads, 'thread')}",
             "harness": f"once: {HARNESS_S:g} s of the same workload without a database",
@@ -219,6 +248,7 @@ class YcsbStudy(Study):
         """Load and run with the phases around them, and the harness."""
         load, run = Step("load", Role.PREPARE), around(Step("run", Role.WORK))
         prepared = {GO_ON: [], COPY: [load, Step("copy", Role.PREPARE)], LOAD: [load]}[self.reset]
+        prepared += [Step(RUN_WARM_UP, Role.PREPARE)] if self.warms_up_each else []
         settled = [made for step in prepared for made in (step, Step(f"{step.name}-settle", Role.DRAIN))]
         return [*settled, *run, *([Step("harness", Role.CONTROL)] if self.harness else [])]
 
@@ -272,7 +302,7 @@ class YcsbStudy(Study):
         if not self.warms_up:
             yield []
             return
-        fast = replace(self._for(WARM_UP_S), design=False)
+        fast = replace(self._for(self.once_s), run_s=self.once_s, design=False)
         fast = replace(fast, properties={**fast.properties, "target": "0"})
         work = replace(fast._workload(board, "run"), files={})
         load, warm_up, settle = self.once()
@@ -297,7 +327,7 @@ class YcsbStudy(Study):
 
     def ranging(self) -> Self:
         """A run as long as the warm-up, as fast as it goes, on a new database."""
-        return replace(self._for(WARM_UP_S), rate=None, reset=LOAD, harness=False, design=False)
+        return replace(self._for(WARM_UP_S), rate=None, reset=LOAD, warm_up_s=None, harness=False, design=False)
 
     def _for(self, length_s: int) -> Self:
         """The study with runs of this length [s], or shorter ones if its own are shorter."""
@@ -336,8 +366,18 @@ class YcsbStudy(Study):
             yield cycle if number == 1 else cycle[1:]
             return
         with self._database(board, raw):
-            run = self._measured(board)
+            run = [*self._warmed_up(board), *self._measured(board)]
             yield self._copied(board, run) if self.reset == COPY else [*self._loaded(board), *run]
+
+    def _warmed_up(self, board: Board) -> list[Step]:
+        """The warm-up of a repeat, at the rate of its run; it leaves the keys of the run's inserts alone."""
+        if not self.warms_up_each:
+            return []
+        kept = {"insertproportion": "0"} if INSERT in kinds(self.effective) else {}
+        properties = {**self.properties, **kept, "operationcount": "0"}
+        study = replace(self, run_s=self.warm_up_s, properties=properties, design=False)
+        work = replace(study._workload(board, "run"), files={})
+        return [Step(RUN_WARM_UP, Role.PREPARE, work), Step(f"{RUN_WARM_UP}-settle", Role.DRAIN)]
 
     def _measured(self, board: Board) -> list[Step]:
         """The run with the phases around it."""
@@ -482,6 +522,7 @@ class YcsbStudy(Study):
             **({"design": True} if self.design else {}),
             **({"reset": self.reset} if self.reset != LOAD else {}),
             **({"rate": self.rate} if self.rate is not None else {}),
+            **({"warm_up_s": self.warm_up_s} if self.warm_up_s is not None else {}),
         }
 
     @classmethod
@@ -511,6 +552,7 @@ class YcsbStudy(Study):
             design=bool(entry.get("design", False)),
             reset=str(entry.get("reset", LOAD)),
             rate=entry.get("rate"),
+            warm_up_s=entry.get("warm_up_s"),
             called=described["name"],
             origins=dict.fromkeys((*entry["properties"], "threadcount", "seed", "maxexecutiontime"), "the plan"),
         )
