@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Updates the tables of quantities in docs/reference/run-record.md from the tables in opjoule.runs.record."""
+"""Updates the tables of quantities and notices in docs/reference/run-record.md from the code."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "host"))
 
+from opjoule.base.notices import NoticeKind  # noqa: E402
 from opjoule.runs.evaluation.quantities.common import COMMON, SENSORS  # noqa: E402
 from opjoule.runs.evaluation.quantities.definition import Definition, Quantities  # noqa: E402  # path set above
 from opjoule.runs.evaluation.quantities.operations import KEY_VALUE, OPERATIONS  # noqa: E402
 
 PAGE = ROOT / "docs" / "reference" / "run-record.md"
-START, END = "<!-- quantities: written by host/quantities_page.py -->", "<!-- /quantities -->"
 TABLES = {
     "Quantities of every measurement": (*COMMON, *SENSORS),
     "Quantities of studies that count operations": OPERATIONS,
@@ -47,13 +47,22 @@ def markdown() -> str:
     return "\n\n".join(parts)
 
 
+def notice_table() -> str:
+    """A Markdown table of the kinds of notice."""
+    lines = [f"| `{kind}` | {kind.grade.name.lower()} | {kind.meaning} |" for kind in NoticeKind]
+    return "\n".join(["| kind | grade | meaning |", "|---|---|---|", *lines])
+
+
 def renewed(page: str) -> str:
     """The page with updated tables.
 
     Raises: ValueError: the page lacks a marker.
     """
-    before, after = page.index(START) + len(START), page.index(END)
-    return f"{page[:before]}\n{markdown()}\n\n{page[after:]}"
+    for name, table in {"quantities": markdown, "notices": notice_table}.items():
+        begins, ends = f"<!-- {name}: written by host/quantities_page.py -->", f"<!-- /{name} -->"
+        before, after = page.index(begins) + len(begins), page.index(ends)
+        page = f"{page[:before]}\n{table()}\n\n{page[after:]}"
+    return page
 
 
 if __name__ == "__main__":

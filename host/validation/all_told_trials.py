@@ -41,6 +41,7 @@ from known_engine import (
 )
 from known_meter import BOARD_NS, KINDS, measured
 from known_pieces import Piece, Steady, bursts, wander
+from opjoule.base.notices import Notice
 from opjoule.bench.simulation.part_powers import Float64Array, PartPowers
 from opjoule.energy.operations.board_files import read_system
 from opjoule.energy.operations.operation_table import OperationTable
@@ -133,9 +134,10 @@ class DrawnRecord:
         assert name.endswith(".system.csv"), name
         return self.samples
 
-    def add_fault(self, line: str) -> None:
-        """Raises: ValueError: always; a drawn measurement has no faults."""
-        raise ValueError(line)
+    def add_notices(self, *notices: Notice) -> None:
+        """Raises: ValueError: there is one; a drawn measurement has no faults."""
+        if notices:
+            raise ValueError(notices[0].text)
 
 
 @dataclass(frozen=True)

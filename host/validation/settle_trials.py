@@ -16,6 +16,7 @@ from unittest import mock
 
 import numpy as np
 from known_pieces import wander
+from opjoule.base.notices import Notice
 from opjoule.energy.trace.power_history import BLOCK_NS, PowerHistory
 from opjoule.runs.measuring import settling
 from opjoule.runs.measuring.quiet import Rest
@@ -92,7 +93,7 @@ class GrowingTrace:
         self.history.add(blocks * BLOCK_NS, self._power_w[blocks])
         self._given = last
 
-    def settle(self, rest: Rest) -> tuple[settling.Unsettled | None, float]:
+    def settle(self, rest: Rest) -> tuple[Notice | None, float]:
         """Runs settle; returns its result and the time at which it ended [s]."""
         waiting = Settling(lambda: 0, self.history, LIMIT_S, check=lambda: None, show=lambda *seconds: None)
         with (
@@ -117,7 +118,7 @@ def trial(kind: str, idle_s: float, tail_w: float, seed: int) -> tuple[bool, boo
         raise ValueError(f"an idle phase of {idle_s} s is too short to find the power at rest")
     unsettled, now_s = trace.settle(rest)
     missed = tail_w > 0 and unsettled is None and now_s < ended_s + TAIL_LASTS_S
-    return missed, unsettled is not None, unsettled is not None and unsettled.pollutes_idle
+    return missed, unsettled is not None, unsettled is not None and bool(unsettled.withholds)
 
 
 def main() -> None:

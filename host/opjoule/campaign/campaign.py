@@ -24,6 +24,7 @@ from typing import Any, Final, Self
 
 import opjoule
 from opjoule.base.errors import FAULTY_EXIT, BadInput, Interrupted, OpJouleError, of_system
+from opjoule.base.notices import NoticeKind
 from opjoule.base.scripts import script_name
 from opjoule.bench.simulation.truth_line import print_cells_line
 from opjoule.campaign.equal_rate import at_equal_rate
@@ -46,6 +47,7 @@ from opjoule.results.comparison.run_warnings import warnings_of
 from opjoule.runs.measuring.pace import in_words
 from opjoule.runs.measuring.plan import Plan
 from opjoule.runs.record.directory import INDEX, check_out, free_directory, held
+from opjoule.runs.record.json_file import plain
 from opjoule.runs.record.run import program_words
 from opjoule.runs.record.run_record import RunRecord
 from opjoule.runs.studies.definition import COMMAND
@@ -219,7 +221,7 @@ class Campaign:
         if (length_s := _length_s(record)) is not None:
             self.took_s[cell.plan.condition_name].append(length_s)
         self.made_by(record)
-        if record.is_finished and not any(INTERRUPTED in fault for fault in record.faults):
+        if record.is_finished and not any(fault.kind is NoticeKind.INTERRUPTED for fault in record.faults):
             cell.failures += cell.runs[-1].status != "complete"
         if not cell.is_complete and cell.failures <= self.retries:
             self._add_run(cell, cell.block)
@@ -419,7 +421,7 @@ def concluded(campaign: Campaign, *, json: bool) -> int:
     cells = [with_result([run for run in runs if run.name == name]) for name in names_of(runs)]
     if json:
         index = loads((folder / INDEX).read_text(encoding="utf-8"))
-        print(dumps(index | {"warnings": [str(warning) for warning in warnings_of(cells)]}, indent=2))
+        print(dumps(index | {"notices": plain(warnings_of(cells))}, indent=2))
     else:
         print_campaign(folder)
     print_cells_line(cells, compared_by(runs), as_json=json)

@@ -11,8 +11,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 import opjoule
-from opjoule.base.errors import INTERRUPTED, OpJouleError, of_system
+from opjoule.base.errors import INTERRUPTED, Interrupted, OpJouleError, of_system
+from opjoule.base.notices import Notice, NoticeKind
 from opjoule.base.resources import analysis_resources
 from opjoule.boards.board import Board
 from opjoule.boards.state.state_gate import StateWatch
@@ -51,7 +54,7 @@ def measure(
     progress: PhaseProgress,
     rig_facts: Mapping[str, Any],
     supply: SupplyPath,
-    warnings: Sequence[str] = (),
+    notices: Sequence[Notice] = (),
     calibrations: Calibrations | None = None,
     storage_meter: str | None = None,
 ) -> RunRecord:
@@ -61,7 +64,7 @@ def measure(
         meter_address: as for open_meter(); storage_meter: address of a second one, in the medium's own supply.
         rig_facts: facts of the rig for run.json that are known before the run.
         supply: path between supply and board.
-        warnings: lines to be shown above the figures.
+        notices: what is to be shown above the figures.
         calibrations: of the meter's sensors; None: as delivered.
     Returns: the finished record, status "complete" or "failed".
     Raises: OpJouleError, KeyboardInterrupt: the run ended early; its record has the status "partial" and the reason.
@@ -88,9 +91,9 @@ def measure(
             }
             known: dict[str, Any] = {"cores": board.cores, "storage_sensor": storage_sensor}
             known["supply"] = supply.measured(meter.error_bounds().shunt).to_json()
-            known["warnings"] = [*warnings, *sensors.warnings]
             record.update(found={**rig_facts, **_host_facts(), **rig, **plan.study.facts(board), **known})
             record.update(plan=plan.to_json(), plan_sha256=plan.sha256, **sensors.entries())
+            record.add_notices(*notices, *sensors.notices)
             with held(record.directory):
                 try:
                     _run(plan, board, opened, record, progress)
@@ -100,13 +103,13 @@ def measure(
         finally:
             for line in board.restore():
                 if record:
-                    record.add_fault(line)
+                    record.add_notices(Notice(NoticeKind.ON_BOARD, line))
     return record
 
 
 def _run(plan: Plan, board: Board, opened: OpenMeter, record: RunRecord, progress: PhaseProgress) -> None:
     """Executes the plan while recording; the recorded data are evaluated however it ends."""
-    recording = opened.recording(record.directory, board.probe.clock_exchange, record.add_fault)
+    recording = opened.recording(record.directory, board.probe.clock_exchange, record.add_notices)
     progress.watch(recording.capture.history)
     progress.expect(expected_phases(plan))
     execution = Execution(plan, board, recording.capture, record, progress)
@@ -124,7 +127,7 @@ def _run(plan: Plan, board: Board, opened: OpenMeter, record: RunRecord, progres
     except OSError as error:
         raise _unwritten(record, error) from error
     except (OpJouleError, KeyboardInterrupt) as error:
-        record.add_fault(str(error) or INTERRUPTED)
+        record.add_notices(_ended_by(error))
         _conclude(record, recording.capture.summary, progress, ended_early=True)
         raise
     _conclude(record, recording.capture.summary, progress, ended_early=False)
@@ -142,8 +145,7 @@ def _watched(state: StateWatch | None, record: RunRecord) -> Iterator[None]:
     finally:
         outcome = state.stop()
         record.update(state=outcome)
-        for line in outcome.broken:
-            record.add_fault(f"state of the board: {line}")
+        record.add_notices(*(Notice(NoticeKind.STATE, f"state of the board: {line}") for line in outcome.broken))
 
 
 def _conclude(record: RunRecord, captured: CaptureSummary, progress: PhaseProgress, *, ended_early: bool) -> None:
@@ -152,24 +154,29 @@ def _conclude(record: RunRecord, captured: CaptureSummary, progress: PhaseProgre
     progress.expect(())
     progress.phase("align, integrate, report", None)
     try:
-        for line in captured.fault_lines():
-            record.add_fault(line)
+        record.add_notices(*captured.notices())
         record.update(capture=captured.to_json())
         with analysis_resources():
             timeline = collect(record, Evidence.of(record, ended_early=ended_early), packed_timeline)
             write_report(record, timeline)
     except KeyboardInterrupt as error:
         if record.status == "partial":
-            record.add_fault(f"{str(error) or INTERRUPTED} in the analysis{_later(record)}")
+            ended = _ended_by(error)
+            record.add_notices(replace(ended, line=f"{ended.line} in the analysis{_later(record)}"))
         raise
     except OSError as error:
         raise _unwritten(record, error) from error
 
 
+def _ended_by(error: OpJouleError | KeyboardInterrupt) -> Notice:
+    """The fault of a run that an error or a signal ended."""
+    by_user = isinstance(error, KeyboardInterrupt | Interrupted)
+    return Notice(NoticeKind.INTERRUPTED if by_user else NoticeKind.FAULT, str(error) or INTERRUPTED)
+
+
 def _unwritten(record: RunRecord, error: OSError) -> OpJouleError:
     """Error of this computer for the user; it is also added to the record's faults if they can be written."""
-    if of_system(error) not in record.faults:
-        record.add_fault(of_system(error))
+    record.add_notices(Notice(NoticeKind.FAULT, of_system(error)))
     return OpJouleError(f"{of_system(error)}{_later(record)}")
 
 

@@ -16,7 +16,8 @@ from opjoule.runs.record.run_record import RunRecord
 def trace_record(opened: OpenMeter, directory: Path, asked: Mapping[str, Any]) -> Iterator[RunRecord]:
     """Creates a record for an open meter, and holds it until the end of the block."""
     record = RunRecord.create(directory, asked, simulated=opened.identity.simulated)
-    record.update(found={"meter": opened.identity, "warnings": opened.sensors.warnings})
+    record.update(found={"meter": opened.identity})
+    record.add_notices(*opened.sensors.notices)
     record.update(**opened.sensors.entries())
     with held(record.directory):
         yield record
@@ -25,7 +26,6 @@ def trace_record(opened: OpenMeter, directory: Path, asked: Mapping[str, Any]) -
 def conclude_capture(record: RunRecord, captured: CaptureSummary) -> bool:
     """Writes the result of what was captured, and its faults; whether there is a result."""
     concluded = conclude_trace(record)
-    for line in captured.fault_lines():
-        record.add_fault(line)
+    record.add_notices(*captured.notices())
     record.update(capture=captured.to_json())
     return concluded and captured.samples > 0

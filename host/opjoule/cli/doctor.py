@@ -276,8 +276,8 @@ def calibration_findings(known: KnownSensors) -> Iterator[Finding]:
         if bounds.sensor_id:
             words = f"sensor {bounds.sensor_id} has none: {_AS_DELIVERED}"
         yield Finding.note("calibration", words)
-    for line in known.warnings:
-        yield Finding.note("calibration", line)
+    for notice in known.notices:
+        yield Finding.note("calibration", notice.text)
 
 
 def _ready_flags(rig: Rig) -> Iterator[Finding]:

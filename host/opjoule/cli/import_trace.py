@@ -7,6 +7,7 @@ import numpy as np
 
 from opjoule.base.errors import BadInput, DataFault
 from opjoule.base.files import file_sha256
+from opjoule.base.notices import Notice, NoticeKind
 from opjoule.cli.short_commands import ImportOptions
 from opjoule.energy.trace.imported.trace_file import ImportedTrace, read_trace_file
 from opjoule.energy.trace.journal import TraceJournal
@@ -49,10 +50,11 @@ def run_import(options: ImportOptions) -> int:
         record.update(sensor=model)
         clipped = np.asarray(np.abs(trace.current_a) >= model.current_max_a, np.bool_)
     if clipped.any():
-        record.add_fault(
+        line = (
             f"{np.count_nonzero(clipped)} rows at or beyond the {model.current_max_a:g} A of {sensor}: energies over "
             "them are lower bounds"
         )
+        record.add_notices(Notice(NoticeKind.CLIPPED, line))
     samples, lost = _write(trace, clipped, options.out)
     record.finish("complete" if conclude_trace(record) else "partial")
     sources = ", ".join(f"{role} from {name}" for role, name in trace.columns.items())
@@ -60,7 +62,7 @@ def run_import(options: ImportOptions) -> int:
     for note in trace.notes:
         print(f"note: {note}")
     for fault in record.faults:
-        print(f"fault: {fault}")
+        print(f"fault: {fault.text}")
     print_trace(open_answer(options.out))
     return 0 if record.status == "complete" else DataFault.exit_code
 

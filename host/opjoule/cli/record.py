@@ -5,6 +5,7 @@ import math
 import sys
 
 from opjoule.base.errors import FAULTY_EXIT, INTERRUPTED, Interrupted, MeterFault
+from opjoule.base.notices import Notice, NoticeKind
 from opjoule.base.scripts import CALIBRATIONS, script_name
 from opjoule.campaign.trace_record import conclude_capture, trace_record
 from opjoule.cli.live import live_view
@@ -44,25 +45,27 @@ def run_record(options: RecordOptions) -> int:
         opened_meter(meter, options.meter, calibrations) as opened,
         trace_record(opened, options.out, asked) as record,
     ):
-        for line in opened.sensors.warnings:
-            print(f"{script_name()}: warning: {line}", file=sys.stderr)
+        for notice in opened.sensors.notices:
+            print(f"{script_name()}: warning: {notice.text}", file=sys.stderr)
         with PhaseProgress(quiet=options.json) as progress, live_view(options.live) as show:
             show(options.out)
             try:
-                recording = opened.recording(options.out, tell_fault=record.add_fault)
+                recording = opened.recording(options.out, tell_fault=record.add_notices)
                 captured, ended, interrupted = _record(recording, options.seconds, progress)
             except MeterFault as fault:  # raised while the meter was being started, so there is no sample
-                record.add_fault(str(fault))
+                record.add_notices(Notice(NoticeKind.METER, str(fault)))
                 record.finish("failed")
                 raise
     status = _finish(record, captured, ended, options)
     return Interrupted.exit_code if status == MeterFault.exit_code and interrupted else status
 
 
-def _record(recording: Recording, seconds: float | None, progress: PhaseProgress) -> tuple[CaptureSummary, str, bool]:
+def _record(
+    recording: Recording, seconds: float | None, progress: PhaseProgress
+) -> tuple[CaptureSummary, Notice | None, bool]:
     """Captures `seconds` of the meter's clock.
 
-    Returns: the summary, why it ended early (empty if it did not), and whether a signal ended it.
+    Returns: the summary, why it ended early (None if it did not), and whether a signal ended it.
     """
     capture = recording.capture
     progress.watch(capture.history)
@@ -76,16 +79,17 @@ def _record(recording: Recording, seconds: float | None, progress: PhaseProgress
             interrupted = str(error) or INTERRUPTED
     captured = capture.summary
     if seconds is None or capture.trace_s >= seconds:
-        reached = seconds is not None
-        return captured, "" if reached else captured.ended or "", False
+        broken = None if seconds is not None or not captured.ended else Notice(NoticeKind.METER, captured.ended)
+        return captured, broken, False
     why = captured.ended or interrupted or "the simulator's profile has ended"
-    ended = f"{why}; {capture.trace_s:.3g} of the {seconds:g} s asked for are recorded"
-    return captured, ended, bool(interrupted and not captured.ended)
+    kind = NoticeKind.METER if captured.ended else NoticeKind.INTERRUPTED if interrupted else NoticeKind.FAULT
+    ended = Notice(kind, f"{why}; {capture.trace_s:.3g} of the {seconds:g} s asked for are recorded")
+    return captured, ended, kind is NoticeKind.INTERRUPTED
 
 
-def _finish(record: RunRecord, captured: CaptureSummary, ended: str, options: RecordOptions) -> int:
+def _finish(record: RunRecord, captured: CaptureSummary, ended: Notice | None, options: RecordOptions) -> int:
     if ended:
-        record.add_fault(ended)
+        record.add_notices(ended)
     whole = conclude_capture(record, captured) and not ended
     record.finish("failed" if record.withheld else "complete" if whole else "partial" if captured.samples else "failed")
     lost = captured.losses
@@ -97,7 +101,7 @@ def _finish(record: RunRecord, captured: CaptureSummary, ended: str, options: Re
             "status": record.status,
             **captured.to_json(),
             "meter_faults": captured.faults,
-            "faults": record.faults,
+            "notices": record.run.notices,
             "result": result,
         }
         sys.stdout.write(json.dumps(plain(outcome)) + "\n")
@@ -107,7 +111,7 @@ def _finish(record: RunRecord, captured: CaptureSummary, ended: str, options: Re
             f"{lost.lost_samples} lost, the charge of {lost.recovered_samples} of them is known"
         )
         for fault in record.faults:
-            print(f"fault: {fault}" if fault != ended else f"ended: {ended}")
+            print(f"{'ended' if fault == ended else 'fault'}: {fault.text}")
         if captured.samples:
             print_trace(open_answer(record.directory))
     if captured.samples == 0:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from opjoule.base.errors import RecordFault, of_system
+from opjoule.base.notices import Notice, NoticeKind
 from opjoule.base.resources import analysis_resources
 from opjoule.base.scripts import script_name
 from opjoule.cli.short_commands import ReportOptions
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 _ANALYSIS: Final = ("opjoule.runs.evaluation.collection", "opjoule.pages.report.html", "opjoule.pages.report.terminal")
 """Modules that take longest to load."""
+_AS_RECORDED: Final = "these figures come from what it had recorded"
 
 
 def run_report(options: ReportOptions) -> int:
@@ -101,7 +103,7 @@ def _end_measurement(record: RunRecord) -> Timeline | None:
     """Analyses what a killed measurement had recorded."""
     with held(record.directory):
         with _loading():
-            record.add_fault("the measurement ended early; these figures come from what it had recorded")
+            record.add_notices(Notice(NoticeKind.PARTIAL, f"the measurement ended early; {_AS_RECORDED}"))
             record.close_raw()
         from opjoule.pages.report.timeline import packed_timeline  # noqa: PLC0415
         from opjoule.runs.evaluation.collection import collect  # noqa: PLC0415
@@ -118,7 +120,7 @@ def _end_trace(record: RunRecord) -> None:
     if wording_of(record.run) is not TRACE:
         return
     with held(record.directory):
-        record.add_fault("the recording ended early; these figures come from what it had recorded")
+        record.add_notices(Notice(NoticeKind.PARTIAL, f"the recording ended early; {_AS_RECORDED}"))
         record.close_raw()
         conclude_trace(record)
         record.finish("partial")

@@ -11,6 +11,7 @@ from typing import Final
 
 import numpy as np
 
+from opjoule.base.notices import Notice, NoticeKind
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.energy.moving_current import AROUND, TOGETHER, most_fast_a2, moving_current
@@ -23,8 +24,8 @@ SHARE_MIN: Final = 0.001
 """Least share of the time for a warning; a smaller one does not affect a figure."""
 
 
-def near_range_warnings(cells: Cells, sensor: ErrorBounds, spans: Sequence[tuple[int, int]]) -> list[str]:
-    """One line if unseen peaks may have been clipped in some stretches of the meter's clock [ns]; else none."""
+def near_range_notices(cells: Cells, sensor: ErrorBounds, spans: Sequence[tuple[int, int]]) -> list[Notice]:
+    """One notice if unseen peaks may have been clipped in some stretches of the meter's clock [ns]; else none."""
     if not any(
         _may_reach(cells.current_a, sensor.current_max_a, some) for some in pieces(cells.current_a.size, TOGETHER)
     ):
@@ -38,11 +39,11 @@ def near_range_warnings(cells: Cells, sensor: ErrorBounds, spans: Sequence[tuple
     whole_ns = max(sum(int(length_ns[cells_of_span].sum()) for cells_of_span in some), 1)
     if near_ns < SHARE_MIN * whole_ns:
         return []
-    return [
+    line = (
         f"bursts shorter than a conversion may have exceeded the meter's range of {sensor.current_max_a:.3g} "
-        f"A for {near_ns * 1e-9:.2g} s. No sample shows them, and energies may be too low; use a smaller "
-        "shunt or a larger range"
-    ]
+        f"A for {near_ns * 1e-9:.2g} s. No sample shows them, and energies may be too low"
+    )
+    return [Notice(NoticeKind.NEAR_RANGE, line, "use a smaller shunt or a larger range")]
 
 
 def _may_reach(current_a: Float64Array, limit_a: float, some: slice) -> bool:

@@ -1,12 +1,14 @@
 """Records a running meter into a trace journal, in a thread of its own."""
 
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from opjoule.base.errors import MeterFault, OpJouleError
+from opjoule.base.notices import Notice, NoticeKind
 from opjoule.clocks.exchanges import Exchange, ExchangeFile
 from opjoule.clocks.host_clock import MONOTONIC, HostClock
 from opjoule.energy.trace.journal import TraceJournal
@@ -61,29 +63,30 @@ class CaptureSummary:
     ended: str | None = None
     """the fault that ended the capture early; None if there was none"""
 
-    def fault_lines(self) -> list[str]:
-        """The capture's faults for the run record, one line each."""
-        lines = []
+    def notices(self) -> Iterator[Notice]:
+        """The capture's faults."""
         if counts := self._counts(UNANSWERED):
-            lines.append(
-                f"the meter's sensor did not answer all the time ({counts}): check its supply, SDA, SCL and pull-ups"
-            )
+            line = f"the meter's sensor did not answer all the time ({counts})"
+            yield Notice(NoticeKind.METER, line, "check its supply, SDA, SCL and pull-ups")
         if counts := self._counts(SUPPLY_CUT):
-            lines.append(
+            line = (
                 f"the meter cut the board's supply ({counts}), and its samples from then on are not of the board at "
-                "work: raise the meter's limit of the current, and check the wiring"
+                "work"
             )
+            yield Notice(NoticeKind.METER, line, "raise the meter's limit of the current, and check the wiring")
         if OSCILLATES in self.losses.faults:
-            lines.append(
-                f"the sync line oscillates ({OSCILLATES} {self.losses.faults[OSCILLATES]}): check its wire and the "
-                "buffer's supply, enable and ground; without a sync line leave D8 open (docs/how-to/wire-the-rig.md)"
+            line = f"the sync line oscillates ({OSCILLATES} {self.losses.faults[OSCILLATES]})"
+            remedy = (
+                "check its wire and the buffer's supply, enable and ground; without a sync line leave D8 open "
+                "(docs/how-to/wire-the-rig.md)"
             )
+            yield Notice(NoticeKind.SYNC_LINE, line, remedy)
         if self.clipped_samples:
-            lines.append(
+            line = (
                 f"{self.clipped_samples} of {self.samples} samples at the end of the meter's range: energies over them "
-                f"are lower bounds; {self._more_range} (docs/reference/sensors.md)"
+                "are lower bounds"
             )
-        return lines
+            yield Notice(NoticeKind.CLIPPED, line, f"{self._more_range} (docs/reference/sensors.md)")
 
     def _counts(self, names: tuple[str, ...]) -> str:
         """Those of the meter's counters that are above 0, in words; empty if none is."""

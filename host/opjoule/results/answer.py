@@ -1,4 +1,4 @@
-"""The answer of a run in words: one sentence, and the banners that a reader must see first."""
+"""The answer of a run in words: one sentence, and the notices that a reader must see first."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,25 +6,18 @@ from pathlib import Path
 from typing import Any
 
 from opjoule.base.errors import NewerSchema, RecordFault
+from opjoule.base.notices import Grade, Notice, NoticeKind
 from opjoule.base.units import NOT_STATED, Measured, Missing, Quantity, Unstated, counted, k_words
 from opjoule.results.quantities import ABSENT, all_told_paths, quantity
 from opjoule.results.rounding import rounded_quantity, with_unit
 from opjoule.runs.evaluation.quantities.definition import Quantities
 from opjoule.runs.evaluation.wording import TRACE, Wording, wording_of
+from opjoule.runs.record.json_file import plain
 from opjoule.runs.record.result import Conclusion, read_result
 from opjoule.runs.record.run import Run
 from opjoule.runs.record.run_record import RunRecord
 
 TRACE_ONLY = "no workload was run, so there is no energy per operation."
-
-
-@dataclass(frozen=True)
-class Banner:
-    """Notice to see before any number; its kind is simulated, partial, failed, faulty, altered or warning."""
-
-    kind: str
-    title: str
-    text: str
 
 
 @dataclass(frozen=True)
@@ -124,41 +117,35 @@ class Answer:
         return f"{k}, {counted(runs, 'run')}" if runs else k
 
     @property
-    def banners(self) -> list[Banner]:
-        """Banners above all numbers."""
-        banners = []
-        if self.record.simulated:
-            text = _SIMULATED_TRACE if self.trace_only else SIMULATED
-            banners.append(Banner("simulated", "SIMULATED", text))
-        if altered := self.record.altered:
-            banners.append(Banner("altered", "ALTERED", " ".join(_sentence(line) for line in altered)))
-        return [*banners, *self.warnings]
+    def notices(self) -> list[Notice]:
+        """Everything to see before any number."""
+        simulated = [Notice(NoticeKind.SIMULATED, _SIMULATED_TRACE if self.trace_only else SIMULATED)]
+        altered = [Notice(NoticeKind.ALTERED, line) for line in self.record.altered]
+        return [*(simulated if self.record.simulated else []), *altered, *self.warnings]
 
     @property
-    def warnings(self) -> list[Banner]:
-        """Banners that accompany the figures everywhere: how the run ended, its faults and its notes."""
-        banners = []
-        faults = " ".join(_sentence(fault) for fault in self.record.faults)
-        if self.record.status == "partial":
-            banners.append(Banner("partial", "PARTIAL", f"{_PARTIAL} {faults}".strip()))
-        elif self.record.status == "failed":
-            why = faults or "The run failed; its record does not say why."
-            banners.append(Banner("failed", "FAILED", why))
-        elif faults:
-            banners.append(Banner("faulty", "WITH FAULTS", faults))
-        return banners + [Banner("warning", "NOTE", _sentence(line)) for line in self.notes]
+    def warnings(self) -> list[Notice]:
+        """What accompanies the figures everywhere: how the run ended, its faults and its notes."""
+        kept = dict.fromkeys((*self.run.notices, *self.concluded.notices))
+        told = any(notice.kind.grade is Grade.ENDING for notice in kept)
+        return [*([] if told else self._ending()), *sorted(kept, key=lambda notice: notice.kind.grade is Grade.NOTE)]
 
-    @property
-    def notes(self) -> list[str]:
-        """Notes of the measurement and of its evaluation; older results lack those of the measurement."""
-        return list(dict.fromkeys([*self.run.found.warnings, *self.concluded.warnings]))
+    def _ending(self) -> list[Notice]:
+        """How the run ended, if it did not come to its end without a fault."""
+        record = self.record
+        if record.status == "partial":
+            return [Notice(NoticeKind.PARTIAL, _PARTIAL)]
+        why = "the faults say why" if record.faults else "its record does not say why"
+        return [Notice(NoticeKind.FAILED, f"the run failed; {why}")] if record.status == "failed" else []
 
     def to_json(self) -> dict[str, Any]:
-        """result.json with all that the terminal says beside the numbers: the end, faults, changed files, notes."""
+        """result.json with all that the terminal says beside the numbers."""
         record = self.record
-        ended = {"simulated": record.simulated, "status": record.status}
-        wrong = {"faults": record.faults, "altered": record.altered}
-        return {**self.result, **ended, **wrong, "warnings": self.notes}
+        return {
+            **self.result,
+            **{"simulated": record.simulated, "status": record.status},
+            "notices": plain([notice for notice in self.notices if notice.kind is not NoticeKind.SIMULATED]),
+        }
 
 
 SIMULATED = (
@@ -185,7 +172,7 @@ def open_answer(of: Path | RunRecord) -> Answer:
         raise
     except RecordFault as fault:
         return Answer(record, Conclusion(), wording.quantities, str(fault))
-    why = record.faults[0] if record.faults else "the run wrote no result.json"
+    why = record.faults[0].text if record.faults else "the run wrote no result.json"
     return Answer(record, Conclusion(), wording.quantities, why)
 
 
@@ -196,9 +183,3 @@ def in_words(of: Measured | Unstated, what: str) -> str:
     unit = shown.unit.removesuffix("/operation")
     least = "at least " if isinstance(of, Unstated) and of.is_least else ""
     return f"{least}{with_unit(shown.figure, unit)} {what}"
-
-
-def _sentence(line: str) -> str:
-    is_path = "/" in line.partition(" ")[0]
-    text = line if is_path else line[:1].upper() + line[1:]
-    return text if text.endswith((".", "!", "?")) else f"{text}."

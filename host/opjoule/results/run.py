@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from opjoule.base.errors import BadInput, RecordFault, suggestion
+from opjoule.base.notices import Notice
 from opjoule.base.units import Quantity
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.baseline import IdlePower, idle_power
@@ -92,9 +93,9 @@ class OpenedRun:
         return self._record.status
 
     @property
-    def faults(self) -> list[str]:
-        """Faults, one line each."""
-        return self._record.faults
+    def notices(self) -> list[Notice]:
+        """How it ended, its faults and notes: what a reader must know before trusting its figures."""
+        return self.answer.warnings
 
     @property
     def result(self) -> Mapping[str, Any]:

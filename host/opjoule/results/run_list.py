@@ -1,4 +1,4 @@
-"""List of records, with one entry each: subject, start, status, headline and cautions; and its index in a file."""
+"""List of records, with one entry each: subject, start, status, headline and notices; and its index in a file."""
 
 import os
 import threading
@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from opjoule.base.errors import RecordFault
 from opjoule.base.files import read_regular, rewriting
+from opjoule.base.notices import Notice, NoticeKind
 from opjoule.base.scripts import program
 from opjoule.base.units import Missing, Quantity, from_json
 from opjoule.results.rounding import quantity_text
@@ -26,17 +27,7 @@ if TYPE_CHECKING:
 
 UNREADABLE: Final = "unreadable"
 """Status of a record without a readable run.json."""
-ONE_RUN: Final = "one run: the interval does not include the spread between runs"
-TOO_SHORT: Final = "too short"
-
-
-class Caution(Struct, frozen=True):
-    """Something to know before the headline is believed."""
-
-    kind: str
-    """going on, unfinished, fault, altered, one run, too short, busy computer, unsteady repeats, or warning."""
-    line: str
-    """The full text."""
+ONE_RUN: Final = Notice(NoticeKind.ONE_RUN, "the interval does not include the spread between runs")
 
 
 class ListedRun(Struct, frozen=True):
@@ -63,7 +54,8 @@ class ListedRun(Struct, frozen=True):
     """Whether the measurement is running, or was killed and never analysed: run.json has no checksums yet."""
     why: str = ""
     """Reason why it is unreadable."""
-    cautions: tuple[Caution, ...] = ()
+    notices: tuple[Notice, ...] = ()
+    """What to know before the headline is believed."""
     notes: Notes = NO_NOTES
     """The user's notes."""
 
@@ -124,7 +116,7 @@ def listed(directory: Path) -> ListedRun:
     try:
         return replace(run, notes=read_notes(directory))
     except (RecordFault, OSError) as fault:
-        return replace(run, cautions=(*run.cautions, Caution("warning", str(fault))))
+        return replace(run, notices=(*run.notices, Notice(NoticeKind.NOTE, str(fault))))
 
 
 def _of(answer: "Answer", directory: Path) -> ListedRun:
@@ -144,35 +136,27 @@ def _of(answer: "Answer", directory: Path) -> ListedRun:
         run.asked.device or "",
         run.found.storage or run.asked.storage or "",
         not record.is_finished,
-        cautions=tuple(_cautions(answer)),
+        notices=tuple(_notices(answer)),
     )
 
 
-def _cautions(answer: "Answer") -> Iterator[Caution]:
-    """Cautions of a record, the most serious first."""
-    from opjoule.runs.record.result import BUSY, UNSTEADY  # noqa: PLC0415  # as in `listed`
-
-    record = answer.record
+def _notices(answer: "Answer") -> Iterator[Notice]:
+    """Notices of a record, the most serious first."""
+    record, notices = answer.record, answer.warnings
     if not record.is_finished:
-        killed = f"its program was killed: '{program('report')} {record.directory}' analyses it"
-        goes_on = is_held(record.directory)
-        yield Caution("going on", "the measurement goes on") if goes_on else Caution("unfinished", killed)
-    elif record.status == "partial":
-        yield Caution("unfinished", "the run ended early")
-    elif record.status == "failed" and not record.faults:
-        yield Caution("fault", "the run failed; its record does not say why")
+        notices = [notice for notice in notices if notice.kind is not NoticeKind.PARTIAL]
+        again = f"'{program('report')} {record.directory}' analyses it"
+        killed = Notice(NoticeKind.PARTIAL, "its program was killed", again)
+        yield Notice(NoticeKind.GOING_ON, "the measurement goes on") if is_held(record.directory) else killed
     if answer.problem and record.path("result.json").exists():
-        yield Caution("altered", answer.problem)
-    for line in record.faults:
-        yield Caution("fault", line)
-    for line in answer.notes:
-        yield Caution(next((kind for kind in (TOO_SHORT, BUSY, UNSTEADY) if kind in line), "warning"), line)
+        yield Notice(NoticeKind.ALTERED, answer.problem)
+    yield from notices
     if answer.concluded.repeats == 1:
-        yield Caution("one run", ONE_RUN)
+        yield ONE_RUN
 
 
 INDEX: Final = "runs.index"
-VERSION: Final = 2
+VERSION: Final = 3
 WATCHED: Final = ("run.json", "result.json", NOTES)
 KEEP_AT_ONCE: Final = 500
 """The index is written after this many newly read records, in case the program ends before all are read."""

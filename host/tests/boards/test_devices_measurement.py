@@ -106,7 +106,9 @@ def test_a_link_cut_in_mid_run_leaves_a_true_partial_record_with_the_boards_own_
     assert host.returncode == 3, said
     record = rig.record()
     assert record["status"] == "partial"
-    assert any("the link to" in fault and "its files were fetched" in fault for fault in record["faults"])
+    assert any(
+        "the link to" in notice["line"] and "its files were fetched" in notice["line"] for notice in record["notices"]
+    )
     assert (rig.out / "raw/run-1.oplog").stat().st_size > 1000
     assert (rig.out / "power.parquet").exists()
 
@@ -144,7 +146,7 @@ def test_a_server_database_is_measured_and_named_for_what_it_is(tmp_path):
             rig.close()
     assert host.returncode in RUN_THROUGH, said
     record, result = rig.record(), json.loads((rig.out / "result.json").read_text())
-    assert record["status"] == "complete", record["faults"]
+    assert record["status"] == "complete", record["notices"]
     assert result["operations"]["value"] == 500
     assert result["server"]["peak_memory_bytes"]["value"] > 20_000_000
     assert '"mongodb.server": "not mongod: a stand-in' in json.dumps(record["loader"])

@@ -277,4 +277,4 @@ def test_the_slewing_is_recorded_and_a_fault(slewed):
     state = run["state"]
     assert state["before"]["clock"]["tick_us"] == 10_000 and state["after"]["clock"]["tick_us"] == 10_005
     assert any(f"its rate changed by +{SLEWED_PPM}.00 ppm" in note for note in state["notes"])
-    assert any(f"its rate changed by +{SLEWED_PPM}.00 ppm" in fault for fault in run["faults"])
+    assert any(f"its rate changed by +{SLEWED_PPM}.00 ppm" in notice["line"] for notice in run["notices"])

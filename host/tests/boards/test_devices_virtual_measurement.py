@@ -47,7 +47,7 @@ def test_a_measurement_over_ssh_with_the_sync_line_of_a_real_kernel(image, tmp_p
     wanted = {"journal": "off"} if user == "rig" else {"file_system": "keep"}
     out = measured(tmp_path, user=user, **wanted)
     run, result = (json.loads((out / name).read_text()) for name in ("run.json", "result.json"))
-    assert (run["status"], run["simulated"]) == ("complete", True), run["faults"]
+    assert (run["status"], run["simulated"]) == ("complete", True), run["notices"]
     assert run["found"]["device"]["machine"] == "aarch64"
     assert run["found"]["device"]["rights"] == ("sudo" if user == "rig" else "none")
     assert result["operations"]["value"] == 300

@@ -17,6 +17,7 @@ from loopback_rig import LoopbackRig
 from measure_process import LIMIT_S, await_phase, environment, own_lines, report, start
 from opjoule.base.errors import naming
 from opjoule.base.files import replacing
+from opjoule.base.notices import Notice, NoticeKind
 from opjoule.energy.trace.journal import read_trace
 from opjoule.runs.record.directory import RESERVE
 from opjoule.runs.record.run_record import RunRecord
@@ -63,8 +64,8 @@ def test_a_fault_is_written_with_the_room_that_was_kept_for_it(small):
     fill(small)
     with pytest.raises(OSError, match="No space left"):
         record.update(found={"much": "x" * 5000})
-    record.add_fault("the disk is full")
-    assert RunRecord.open(small / "record").faults == ["the disk is full"]
+    record.add_notices(Notice(NoticeKind.FAULT, "the disk is full"))
+    assert [fault.line for fault in RunRecord.open(small / "record").faults] == ["the disk is full"]
     assert not [path.name for path in (small / "record").iterdir() if path.suffix == ".tmp"]
 
 
@@ -120,7 +121,7 @@ def test_a_disk_that_is_full_in_mid_run_is_reported_and_what_was_recorded_stays(
     assert f"'host/measure.py report {out}' analyses the recorded data" in line
     record = RunRecord.open(out)
     assert record.status == "partial"
-    assert any("No space left on device: free" in fault for fault in record.faults)
+    assert any("No space left on device: free" in fault.text for fault in record.faults)
     assert len(read_trace(out)) > 0
     filler.unlink()
     shown = report(out)
@@ -167,7 +168,7 @@ def test_a_recording_on_a_full_disk_is_reported_and_stays(small):
     assert f"measure.py: {out}/" in said and "No space left on device: free" in said
     assert "Traceback" not in said
     record = RunRecord.open(out)
-    assert record.status == "partial" and "No space left on device" in record.faults[0]
+    assert record.status == "partial" and "No space left on device" in record.faults[0].text
     filler.unlink()
     assert report(out).returncode == 0
 
@@ -210,7 +211,7 @@ def test_a_medium_of_the_board_that_is_full_in_mid_run_ends_it_and_is_cleared(ri
     assert "Traceback" not in said
     record = rig.record()
     assert record["status"] == "partial"
-    assert any("No space left on device" in fault for fault in record["faults"])
+    assert any("No space left on device" in notice["line"] for notice in record["notices"])
     assert len(read_trace(rig.out)) > 0
     assert (rig.out / "operations.parquet").exists()
     filler.unlink()

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from loopback_rig import RUN_THROUGH, LoopbackRig
 from loopback_sshd import Sshd
 from opjoule.base.errors import BadInput, RigFault
+from opjoule.base.notices import Notice, NoticeKind
 from opjoule.base.passwords import all_masked, masked
 from opjoule.boards.connection.line_process import LineProcess
 from opjoule.boards.connection.ssh import SshConnection
@@ -158,11 +159,13 @@ def test_a_programs_log_and_last_line_show_none(tmp_path):
 
 def test_a_record_keeps_none_whatever_reaches_it(tmp_path):
     record = RunRecord.create(tmp_path / "run", {"words": ["x", ADDRESS]}, simulated=False)
-    record.add_fault(f"lost {ADDRESS}")
-    record.update(found={"warnings": [f"PGPASSWORD={PLANTED}"]})
+    record.add_notices(Notice(NoticeKind.FAULT, f"lost {ADDRESS}"))
+    record.add_notices(Notice(NoticeKind.NOTE, f"PGPASSWORD={PLANTED}"))
     record.finish("partial")
     assert PLANTED not in (tmp_path / "run/run.json").read_text()
-    assert RunRecord.open(tmp_path / "run").faults == ["lost mongodb://user:***@host:27017/db"]
+    assert [fault.line for fault in RunRecord.open(tmp_path / "run").faults] == [
+        "lost mongodb://user:***@host:27017/db"
+    ]
 
 
 def command_lines(word: str) -> list[str]:

@@ -17,6 +17,7 @@ from campaign_files import file_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from opjoule.base.errors import BadInput, DeviceFault
+from opjoule.base.notices import Notice, NoticeKind
 from opjoule.campaign.campaign import Campaign, block_order, in_words, run_conditions
 from opjoule.cli.campaign.command import _plans
 from opjoule.cli.campaign.file import CampaignFile
@@ -48,7 +49,7 @@ class ScriptedCampaign:
         failed = self.measured[-1] in self.fails
         if failed:
             self.fails.remove(self.measured[-1])
-            record.add_fault("the card is slow", withholds=("energy",))
+            record.add_notices(Notice(NoticeKind.FAULT, "the card is slow", withholds=("energy",)))
         record.finish("failed" if failed else "complete")
         return (6 if failed else 0), place
 

@@ -55,7 +55,7 @@ class Measured:
             "energy_j": {"value": joules + 3 * length_s, "u": 1e-3 * joules, "unit": "J"},
             "duration_s": {"value": length_s, "u": 1e-6, "unit": "s"},
         }
-        schema = {"name": "result", "version": 2}
+        schema = {"name": "result", "version": 3}
         (place / "result.json").write_text(json.dumps({"schema": schema, "simulated": True, **numbers}))
         record.finish("complete")
         return 0, place

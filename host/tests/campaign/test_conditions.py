@@ -28,7 +28,7 @@ UNITS = {"energy_per_operation_j": "J/operation", "power_w": "W", "throughput_pe
 
 def result(value: float, u: float | None, **changed) -> dict:
     numbers = {quantity.key: {"value": value, "u": u, "unit": UNITS.get(quantity.key, "B")} for quantity in COMPARED}
-    return {"schema": {"name": "result", "version": 2}, "simulated": True, **numbers, **changed}
+    return {"schema": {"name": "result", "version": 3}, "simulated": True, **numbers, **changed}
 
 
 def compared(results):

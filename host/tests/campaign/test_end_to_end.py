@@ -10,6 +10,7 @@ import subprocess
 
 import pytest
 from measure_process import LIMIT_S, ROOT, SMALL, await_phase, command, environment, own_lines, report, start
+from opjoule.base.notices import NoticeKind
 from opjoule.energy.trace.journal import read_trace
 from opjoule.runs.evaluation.wording import YCSB_QUANTITIES as YCSB
 from opjoule.runs.record.run_record import RunRecord
@@ -216,7 +217,7 @@ def test_ctrl_c_leaves_a_partial_record_that_is_readable(tmp_path, after):
     assert "Traceback" not in complaint
     record = RunRecord.open(out)
     assert record.status == "partial"
-    assert any("Ctrl-C" in fault for fault in record.faults)
+    assert any(fault.kind is NoticeKind.INTERRUPTED for fault in record.faults)
     assert len(read_trace(out)) > 0
 
 
@@ -240,9 +241,9 @@ def test_a_killed_measurement_is_partial_and_analysed_afterwards(tmp_path):
     whole = sum(phase.name == "idle-after" for phase in phases)  # the second may have come to its end
     assert result["repeats"] == whole >= 1
     assert result["energy_per_operation_j"]["value"] > 0
-    assert any("ended early" in fault for fault in RunRecord.open(out).faults)
+    assert any(notice.kind is NoticeKind.PARTIAL for notice in RunRecord.open(out).run.notices)
     assert report(out).returncode == 0
-    assert len(RunRecord.open(out).faults) == len(set(RunRecord.open(out).faults))
+    assert len(RunRecord.open(out).run.notices) == len(set(RunRecord.open(out).run.notices))
 
 
 def test_a_pulled_meter_cable_ends_the_run_as_partial(tmp_path):

@@ -39,7 +39,7 @@ class DrawnCampaign:
         chance = np.random.default_rng([block, medium == "sd"])
         value = (1.0 if medium == "sd" else 1.3) * (1 + self.spread * chance.standard_normal())
         number = {"value": value, "u": 0.001 * value, "unit": "J/operation"}
-        schema = {"name": "result", "version": 2}
+        schema = {"name": "result", "version": 3}
         (place / "result.json").write_text(json.dumps({"schema": schema, "simulated": True, KEY: number}))
         record.finish("complete")
         return 0, place

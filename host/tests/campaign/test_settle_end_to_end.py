@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from opjoule.base.notices import NoticeKind
 from opjoule.bench.simulation.part_course import COURSE, PartCourse
 from opjoule.bench.simulation.rig import RigSetup, twin_rig
 from opjoule.bench.simulation.supply import IMPERFECTIONS
@@ -57,7 +58,7 @@ def test_a_tail_of_12_s_is_part_of_the_energy_above_idle(tmp_path):
     """The tail draws 0.48 W at least. Without it the marginal energy would lack 6 to 10 J, which is most of it."""
     out = tmp_path / "record"
     run, result = measured(out, "sd-folding")
-    assert run["faults"] == []
+    assert run["notices"] == []
     assert result["settle_s"]["value"] > 12
     true = true_figures(PartCourse.read(out / COURSE), RunRecord.open(out).run.phases, 20_000)
     drawn = json.loads((out / IMPERFECTIONS).read_text())
@@ -72,7 +73,7 @@ def test_a_tail_of_12_s_is_part_of_the_energy_above_idle(tmp_path):
 def test_a_settle_limit_that_cuts_a_tail_short_is_reported_and_withholds_what_it_makes_wrong(tmp_path):
     """Two seconds of limit gave 4.3 instead of 70 to 81 uJ, without a word."""
     run, result = measured(tmp_path / "record", "sd-folding", "--settle-limit", "7")
-    assert any("settle: power" in fault or "settle: the power" in fault for fault in run["faults"])
+    assert any(notice["kind"] == NoticeKind.UNSETTLED for notice in run["notices"])
     assert run["status"] == "failed"
     for key in (
         "marginal_energy_per_operation_j",

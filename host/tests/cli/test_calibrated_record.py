@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from calibrated_sensor import SENSOR_ID, TrueReference, TrueSensor, bench_reference, points
 from opjoule.base.errors import BadInput
+from opjoule.base.notices import NoticeKind
 from opjoule.boards.rig.file import read_rig
 from opjoule.cli.doctor import calibration_findings
 from opjoule.energy.calibration.calibration_file import (
@@ -74,7 +75,8 @@ def folder(tmp_path):
 def recorded(directory, sensors, current_a, voltage_v=5.0):
     """A record of a steady load as the sensor reads it."""
     record = RunRecord.create(directory, {"meter": NAME}, simulated=False)
-    record.update(found={"meter": IDENTITY, "warnings": sensors.warnings})
+    record.update(found={"meter": IDENTITY})
+    record.add_notices(*sensors.notices)
     record.update(**sensors.entries())
     journal = TraceJournal(directory)
     stamps = np.arange(4000, dtype=np.int64) * 1_000_000
@@ -119,7 +121,7 @@ def test_the_result_says_what_it_shares_so_that_two_runs_are_compared_without_it
 def test_currents_beyond_the_calibration_are_not_corrected_and_the_fault_says_so(tmp_path, folder):
     record = recorded(tmp_path / "run", known(folder), 2.0)
     [fault] = record.faults
-    assert "does not apply to this trace: 100 % of the charge" in fault and "It is not used" in fault
+    assert "does not apply to this trace: 100 % of the charge" in fault.line and fault.kind is NoticeKind.NOT_CALIBRATED
     result = read_result(tmp_path / "run").numbers
     assert result["power_w"]["value"] == pytest.approx(5.0 * SENSOR.current(2.0) / 0.998, rel=1e-3)
     assert result["power_w"]["u"] > 0.01 * result["power_w"]["value"]
@@ -135,9 +137,9 @@ def test_a_calibration_of_another_setting_is_refused_before_anything_is_recorded
 
 def test_a_warm_room_is_warned_of_above_the_figures_and_widens_the_interval(tmp_path, folder):
     calm, warm = known(folder), known(folder, temperature_c=35.0)
-    assert calm.warnings == [] and "it is 35 °C" in warm.warnings[0]
+    assert calm.notices == [] and "it is 35 °C" in warm.notices[0].line
     record = recorded(tmp_path / "warm", warm, 0.8)
-    assert record.run.found.warnings == tuple(warm.warnings)
+    assert record.run.notices == tuple(warm.notices)
     recorded(tmp_path / "calm", calm, 0.8)
     u = [read_result(tmp_path / name).numbers["power_w"]["u"] for name in ("calm", "warm")]
     assert u[1] > 2 * u[0]

@@ -206,8 +206,8 @@ def test_rows_at_the_meters_greatest_current_are_clipped_and_reported(tmp_path):
     out = tmp_path / "record"
     assert command(file(tmp_path, text), "--out", out).returncode == 0
     assert np.flatnonzero(read_trace(out).clipped).tolist() == list(range(400, 410))
-    (fault,) = json.loads((out / "run.json").read_text())["faults"]
-    assert "10 rows at or beyond the 6 A of monsoon-hvpm" in fault
+    (fault,) = json.loads((out / "run.json").read_text())["notices"]
+    assert "10 rows at or beyond the 6 A of monsoon-hvpm" in fault["line"]
 
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

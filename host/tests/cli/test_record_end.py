@@ -22,7 +22,7 @@ def record(port, out, *options):
 
 def status_and_faults(out):
     contents = json.loads((out / "run.json").read_text())
-    return contents["status"], " ".join(contents["faults"])
+    return contents["status"], " ".join(notice["line"] for notice in contents["notices"])
 
 
 @pytest.mark.rig

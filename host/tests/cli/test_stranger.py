@@ -56,7 +56,7 @@ def poisoned(directory):
             count += 1
         except OpJouleError:
             put(document, path, before)
-    document.setdefault("faults", []).append(PAYLOAD)
+    document.setdefault("notices", []).append({"kind": "fault", "line": PAYLOAD, "remedy": PAYLOAD, "about": PAYLOAD})
     document[DIGEST] = _digest(document)
     write_json(directory / "run.json", document)
     RunRecord.open(directory)

@@ -296,7 +296,8 @@ def test_edges_without_a_partner_are_counted_and_too_many_are_a_fault():
     missed = edges["board_unmatched"] - edges["board_invisible"]  # those beside the run are not looked for
     whole = missed + edges["matched"]
     assert (
-        len(alignment.edges.faults()) == 1 and f"{missed} of {whole} edges of the board" in alignment.edges.faults()[0]
+        len(alignment.edges.faults()) == 1
+        and f"{missed} of {whole} edges of the board" in alignment.edges.faults()[0].line
     )
 
 
@@ -340,5 +341,5 @@ def test_edges_that_change_nothing_on_the_line_are_no_fault():
 
 def test_a_slewed_clock_is_a_fault_that_names_the_daemons():
     counts = EdgeCounts(300, 2, 0, 0, 1.5, 2)
-    assert len(counts.faults()) == 1 and "chrony" in counts.faults()[0]
-    assert EdgeCounts(300, 2, 0, 0, 1.5, 0).faults() == ()
+    assert len(counts.faults()) == 1 and "chrony" in counts.faults()[0].remedy
+    assert EdgeCounts(300, 2, 0, 0, 1.5, 0).faults() == []

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from opjoule.energy.cells import Cells
 from opjoule.energy.moving_current import BLOCK, TOGETHER, most_fast_a2, moving_current
-from opjoule.energy.near_range import near_range_warnings
+from opjoule.energy.near_range import near_range_notices
 from opjoule.energy.trace.power_trace import PowerTrace
 from opjoule.meters.chips.ina219 import ina219_breakout
 
@@ -53,9 +53,9 @@ def test_a_load_that_switches_unseen_near_the_range_has_a_note_and_a_steady_one_
     for noise_a, noted in ((0.1, True), (1e-4, False)):
         current_a = 2.4 + rng.normal(0, noise_a, CONVERSIONS)
         cells = Cells.of(PowerTrace.of(meter_ns, current_a, np.full(CONVERSIONS, 5.0)))
-        lines = near_range_warnings(cells, bounds, [(cells.start_ns, cells.end_ns)])
+        lines = near_range_notices(cells, bounds, [(cells.start_ns, cells.end_ns)])
         assert bool(lines) == noted
-        assert all("3.2 A" in line and "smaller shunt" in line for line in lines)
+        assert all("3.2 A" in notice.line and "smaller shunt" in notice.remedy for notice in lines)
 
 
 def test_pieces_that_cannot_reach_the_range_are_not_looked_at_closer():
@@ -67,7 +67,7 @@ def test_pieces_that_cannot_reach_the_range_are_not_looked_at_closer():
         current_a = 0.5 + rng.normal(0, 0.02, count)
         current_a[start : start + CONVERSIONS] = 2.4 + rng.normal(0, 0.1, CONVERSIONS)
         cells = Cells.of(PowerTrace.of(meter_ns, current_a, np.full(count, 5.0)))
-        assert near_range_warnings(cells, bounds, [(cells.start_ns, cells.end_ns)])
+        assert near_range_notices(cells, bounds, [(cells.start_ns, cells.end_ns)])
 
 
 @pytest.mark.parametrize("count", [1, 17, BLOCK, BLOCK + 2, TOGETHER, TOGETHER + 1, TOGETHER + BLOCK + 3])

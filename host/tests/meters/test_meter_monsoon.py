@@ -155,8 +155,8 @@ def test_a_supply_that_the_meter_cut_is_a_fault_where_it_was_cut(channel, chunk)
     expected = [tripped, off, ("output_off", 2, 1_200_000_000)] if channel == "main" else [tripped]
     assert [(event.name, event.count, event.meter_ns) for event in faults] == expected
     summary = CaptureSummary(losses=taker.losses())
-    [line] = summary.fault_lines()
-    assert "cut the board's supply (overcurrent_or_overheating 1" in line
+    [line] = summary.notices()
+    assert "cut the board's supply (overcurrent_or_overheating 1" in line.line
 
 
 def test_an_output_that_was_off_from_the_start_is_no_fault():
@@ -165,7 +165,7 @@ def test_an_output_that_was_off_from_the_start_is_no_fault():
     made.packets[:, 2] &= 0x0F
     taker = assembler()
     assert not any(isinstance(event, FaultEvent) for event in events_of(made, taker))
-    assert CaptureSummary(losses=taker.losses()).fault_lines() == []
+    assert not list(CaptureSummary(losses=taker.losses()).notices())
 
 
 def test_the_drop_count_counts_only_once_it_counts():

@@ -152,17 +152,18 @@ def test_every_export_of_a_partial_run_holds_its_fault(tmp_path):
     make_record(tmp_path / "record", status="partial")
     run = opjoule.open_run(tmp_path / "record")
     fault = "cable pulled after 31.0 s"
-    [warning] = {family.name: family for family in text_string_to_metric_families(openmetrics(run))}[
+    ending, warning = {family.name: family for family in text_string_to_metric_families(openmetrics(run))}[
         "opjoule_warning"
     ].samples
-    assert warning.labels["title"] == "PARTIAL" and fault in warning.labels["text"]
+    assert (ending.labels["title"], warning.labels["title"]) == ("PARTIAL", "FAULT")
+    assert fault in warning.labels["text"]
     write_perfetto(run, tmp_path / "trace")
-    [(_, title)] = PerfettoFile(tmp_path / "trace").moments["warnings"]
-    assert title.startswith("PARTIAL") and fault in title
+    _, (_, title) = PerfettoFile(tmp_path / "trace").moments["warnings"]
+    assert title.startswith("FAULT") and fault in title
     list(write_csv(run, tmp_path))
     with (tmp_path / "warnings-SIMULATED.csv").open() as file:
         rows = {row["title"]: row["text"] for row in csv.DictReader(file)}
-    assert fault in rows["PARTIAL"] and "SIMULATED" in rows
+    assert fault in rows["FAULT"] and "SIMULATED" in rows
 
 
 def test_hdrhistogram_reads_the_latencies_of_each_kind(run, tmp_path):

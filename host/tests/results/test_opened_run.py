@@ -8,6 +8,7 @@ import numpy as np
 import opjoule
 import pytest
 from opjoule.base.errors import BadInput, RecordFault, WindowError
+from opjoule.base.notices import Notice, NoticeKind
 from opjoule.base.units import Measured, Missing, Unstated
 from opjoule.runs.record.run_record import RunRecord
 from raw_record import OPERATIONS, REPEATS, finished_record
@@ -73,8 +74,8 @@ def test_tables_are_numpy_and_arrow_on_one_axis(run):
 
 def test_what_a_fault_withholds_is_withheld_of_a_stretch_too(directory, tmp_path):
     record = finished_record(tmp_path / "faulty")
-    record.add_fault("the operation log is damaged", withholds=("per_operation",))
-    record.add_fault("settle did not end", withholds=("above_idle",))
+    record.add_notices(Notice(NoticeKind.FAULT, "the operation log is damaged", withholds=("per_operation",)))
+    record.add_notices(Notice(NoticeKind.FAULT, "settle did not end", withholds=("above_idle",)))
     record.finish("failed")
     run = opjoule.open_run(tmp_path / "faulty")
     energy = run.energy(run.phase("run"))

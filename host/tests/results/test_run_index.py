@@ -6,6 +6,7 @@ import sys
 
 import pytest
 from opjoule.base.errors import RecordFault
+from opjoule.base.notices import Notice, NoticeKind
 from opjoule.results import run_list
 from opjoule.results.run_list import INDEX, RunIndex, find_runs
 from opjoule.runs.record.directory import held
@@ -56,8 +57,8 @@ def test_what_changed_alone_is_read_again(folder, read):
     write_notes(folder / "a", Notes("new"))
     assert rows(folder)["a"].notes.text == "new" and read == ["a"]
     record = RunRecord.open(folder / "deeper" / "b")
-    record.add_fault("another")
-    assert "another" in [caution.line for caution in rows(folder)["deeper/b"].cautions] and read == ["a", "b"]
+    record.add_notices(Notice(NoticeKind.FAULT, "another"))
+    assert "another" in [notice.line for notice in rows(folder)["deeper/b"].notices] and read == ["a", "b"]
 
 
 def test_what_is_gone_is_gone_and_what_is_new_is_there(folder, read):
@@ -72,9 +73,9 @@ def test_a_record_that_goes_on_is_looked_at_each_time(folder):
     record = RunRecord.create(folder / "e", {"db": "lmdb"}, simulated=False)
     index = RunIndex(folder)
     with held(record.directory):
-        assert [caution.kind for caution in dict(index.runs())["e"].cautions] == ["going on"]
-    assert [caution.kind for caution in dict(index.runs())["e"].cautions] == ["unfinished"]
-    assert [caution.kind for caution in rows(folder)["e"].cautions] == ["unfinished"]
+        assert [notice.kind for notice in dict(index.runs())["e"].notices] == [NoticeKind.GOING_ON]
+    assert [notice.kind for notice in dict(index.runs())["e"].notices] == [NoticeKind.PARTIAL]
+    assert [notice.kind for notice in rows(folder)["e"].notices] == [NoticeKind.PARTIAL]
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"\xff", b'{"version":1,"entries":{"a":{"mark":[],"run":{}}}}'])

@@ -26,7 +26,7 @@ def test_a_data_line_held_at_the_start_is_clocked_free_and_reported(tmp_path, cl
         read = rig.played()["sensor"]["shunt"]["reads"]
     assert summary.losses.faults == {"i2c_held": 1}
     assert 0 <= read - summary.samples <= 16  # those of the last frame, not yet sent
-    assert summary.fault_lines() == []
+    assert not list(summary.notices())
 
 
 @pytest.mark.parametrize("clocks", [20, 45])
@@ -38,7 +38,7 @@ def test_a_data_line_held_in_mid_run_costs_some_milliseconds(tmp_path, clocks):
     faults = summary.losses.faults
     assert faults["i2c_held"] >= 1
     assert faults.get("i2c_timeout", 0) + faults.get("i2c_bus_error", 0) >= 1
-    assert any("did not answer all the time" in line for line in summary.fault_lines())
+    assert any("did not answer all the time" in fault.text for fault in summary.notices())
     trace = read_trace(tmp_path)
     assert sum(gap.duration_ns for gap in trace.gaps) * 1e-9 < 0.1
     known = trace.current_a[~np.isnan(trace.current_a)]

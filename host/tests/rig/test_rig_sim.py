@@ -260,7 +260,7 @@ def test_a_sensor_that_stops_answering_is_a_counted_fault(tmp_path):
     with rig_sim(tmp_path, *inputs(tmp_path, steps()), "--sensor-fail-at", "1") as rig:
         summary = rig.capture()
     assert summary.losses.faults.get("i2c_nack", 0) > 0
-    assert any("did not answer" in line and "i2c_nack" in line for line in summary.fault_lines())
+    assert any("did not answer" in fault.text and "i2c_nack" in fault.text for fault in summary.notices())
     assert summary.samples < 2000
 
 

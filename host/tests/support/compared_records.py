@@ -38,7 +38,7 @@ def made(place: Path, value: float, *, u: float = 0.0, simulated: bool = False, 
         },
     )
     number = {"value": value, "u": u, "unit": "J/operation"}
-    result = {"schema": {"name": "result", "version": 2}, "simulated": simulated, KEY: number}
+    result = {"schema": {"name": "result", "version": 3}, "simulated": simulated, KEY: number}
     (place / "result.json").write_text(json.dumps({**result, **(changes or {})}))
     record.finish("complete")
     return place

@@ -176,7 +176,7 @@ NUMBERS: dict[str, Any] = {
     "1e300": 1e300,
 }
 NUMERIC = (
-    *("phases.3.start_board_ns", "phases.3.repeat", "clock_maps.sync-edges.rate", "faults", "sensor.u_gain"),
+    *("phases.3.start_board_ns", "phases.3.repeat", "clock_maps.sync-edges.rate", "notices", "sensor.u_gain"),
     *("clock_maps.sync-edges.source_ref_ns", "clock_maps.sync-edges.knots", "loader.run-1.operations"),
 )
 TEXTS = {
@@ -221,7 +221,7 @@ def _all() -> dict[str, Harm]:
         f"{what}: unit and warning": partial(in_json, "result.json", path, value)
         for path, what, value in (
             *(("energy_j.unit", what, text) for what, text in TEXTS.items()),
-            ("warnings", "100,000 lines", ["too short"] * 100_000),
+            ("notices", "100,000 lines", [{"kind": "too short", "line": "too short"}] * 100_000),
         )
     }
     for depth in (60, 900, 100_000):

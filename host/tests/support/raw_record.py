@@ -37,7 +37,7 @@ REPEATS = 2
 
 def run_json(**entries: object) -> Run:
     """A run.json with these entries, as a value."""
-    head = {"schema": {"name": "run", "version": 3}, "status": "complete", "simulated": False}
+    head = {"schema": {"name": "run", "version": 4}, "status": "complete", "simulated": False}
     return as_value({**head, **entries}, Run, Path("run.json"))
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from opjoule.base.notices import Notice, NoticeKind
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.operations import schemas
 from opjoule.energy.operations.operation_table import OperationTable
@@ -62,7 +63,7 @@ def make_record(
     if status == "complete":
         write_json(directory / "result.json", RESULT)
     else:
-        record.add_fault("the meter stopped: cable pulled after 31.0 s")
+        record.add_notices(Notice(NoticeKind.FAULT, "the meter stopped: cable pulled after 31.0 s"))
     record.finish(status)  # type: ignore[arg-type]
     return record
 
@@ -224,9 +225,9 @@ FOUND: dict[str, Any] = {
 }
 _LATER = "not separated yet: needs more than one run"
 RESULT: dict[str, Any] = {
-    "schema": {"name": "result", "version": 2},
+    "schema": {"name": "result", "version": 3},
     "repeats": 1,
-    "warnings": [],
+    "notices": [],
     "energy_per_operation_j": _m(0.002874, 0.000043, "J"),
     "marginal_energy_per_operation_j": _m(0.000861, 0.000052, "J"),
     "run_energy_j": _m(44.215, 0.66, "J"),

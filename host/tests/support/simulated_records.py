@@ -21,7 +21,7 @@ def synthetic(place: Path, db: str, true_j: float, stated_j: float, u: float, bl
     lines = [f"{int(at * 1e9)},{energy:.9f}" for at, energy in rows]
     (place / COURSE).write_text("\n".join(["board_ns,energy_j", *lines]) + "\n")
     result = {
-        "schema": {"name": "result", "version": 2},
+        "schema": {"name": "result", "version": 3},
         "simulated": True,
         "operations": {"value": OPERATIONS, "u": None, "unit": "1", "reason": "counted"},
         KEY: {"value": stated_j, "u": u, "unit": "J/operation"},

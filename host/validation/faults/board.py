@@ -90,7 +90,7 @@ class Measured:
             _, said = running.communicate(timeout=LIMIT_S)
         after = judged(self.rig.out, running.returncode, said)
         if after.status != "complete" or after.wrong:
-            reasons = RunRecord.open(self.rig.out).run.faults if after.status != "no record" else []
+            reasons = RunRecord.open(self.rig.out).faults if after.status != "no record" else []
             trial.wrong.append(f"next measurement failed: {after.status} {after.wrong} {reasons} {said.strip()[-200:]}")
 
 

@@ -63,7 +63,7 @@ def judged(record: Path, exit_status: int, said: str, *, exact: bool = False) ->
     try:
         run = RunRecord.open(record)
         trial.status = run.status
-        if run.status != "complete" and not run.run.faults and exit_status == 0:
+        if run.status != "complete" and not run.faults and exit_status == 0:
             trial.wrong.append(f"status {run.status} without a reason")
         if run.status == "complete" and (altered := run.verify()):
             trial.wrong.append(f"complete, but {altered[0]}")

@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from opjoule.base.errors import RecordFault
+from opjoule.base.notices import Notice, NoticeKind
 from opjoule.bench.commissioning.certificate import Certificate, Finished
 from opjoule.bench.commissioning.desk import Picture
 from opjoule.bench.commissioning.dialogue import Parts
@@ -55,9 +56,9 @@ def _banners(certificate: Certificate) -> Element:
     banners = []
     if certificate.simulated:
         words = "A rehearsal on the simulated rig; it says nothing about hardware."
-        banners.append(banner("simulated", "SIMULATED", words))
+        banners.append(banner(Notice(NoticeKind.SIMULATED, words)))
     if not certificate.is_fit:
-        banners.append(banner("failed", "not passed yet", certificate.conclusion))
+        banners.append(banner(Notice(NoticeKind.NOT_PASSED, certificate.conclusion)))
     return element("div", *banners)
 
 

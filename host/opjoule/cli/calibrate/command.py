@@ -104,8 +104,8 @@ def run_check(options: CalibrateOptions) -> int:
         print(json.dumps({"file": str(calibration.path), "drifted": drifted, "points": points}))
         return FAULTY_EXIT if drifted else 0
     print(f"{calibration.file.title}")
-    for line in calibration.warnings:
-        print(f"  {line}")
+    for notice in calibration.notices:
+        print(f"  {notice.text}")
     for off in all_of:
         print(
             f"  {off.quantity} at {off.at:.4g} {off.unit}: off by {1e3 * off.value:+.3g} m{off.unit}, "

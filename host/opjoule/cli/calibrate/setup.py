@@ -100,7 +100,7 @@ def recorded(name: str, directory: Path, calibrations: Calibrations | None = Non
         opened_meter(open_meter(name), name, calibrations) as opened,
         trace_record(opened, directory, {"meter": name}) as record,
     ):
-        recording = opened.recording(directory, tell_fault=record.add_fault)
+        recording = opened.recording(directory, tell_fault=record.add_notices)
         try:
             with recording:
                 yield RecordedMeter(opened, recording)
@@ -243,8 +243,8 @@ def open_setup(folder: Path, options: CalibrateOptions) -> Iterator[CalibrationS
             return
         calibrations = Calibrations(folder, options.room_temperature)
         with recorded(options.reference_meter, keep / "reference", calibrations) as meter:
-            for line in meter.opened.sensors.warnings:
-                say(f"{script_name()}: warning: {line}")
+            for notice in meter.opened.sensors.notices:
+                say(f"{script_name()}: warning: {notice.text}")
             reference = other_meter(meter.bounds.sensor_id or options.reference_meter, meter.bounds)
             if typed:
                 reference = typed.beside(reference)

@@ -27,7 +27,7 @@ from opjoule.cli.measure.command import (
     rig_of,
 )
 from opjoule.cli.measure.options import MeasuringOptions, PlanningOptions
-from opjoule.cli.measure.planning import known_s, make_plan, rig_warnings
+from opjoule.cli.measure.planning import known_s, make_plan, rig_notices
 from opjoule.results.comparison.comparison import answers_of
 from opjoule.results.comparison.index import with_result
 from opjoule.results.comparison.power import Spread, contrast_count, power_words
@@ -112,8 +112,8 @@ def measuring(cells: Sequence[tuple[Plan, MeasuringOptions]], rigs: Sequence[Rig
     by_condition = {}
     for (plan, options), rig in zip(cells, rigs, strict=True):
         by_condition[plan.condition_name] = rig, options
-        for line in rig_warnings(plan, rig, options):
-            print(f"{script_name()}: warning: {line}", file=sys.stderr)
+        for notice in rig_notices(plan, rig, options):
+            print(f"{script_name()}: warning: {notice.text}", file=sys.stderr)
 
     def measure_one(plan: Plan, place: Path) -> tuple[int, Path]:
         record, place = measure_again(plan, *by_condition[plan.condition_name], place)

@@ -34,7 +34,7 @@ from opjoule.cli.campaign.options import (
 from opjoule.cli.failures import ENDING
 from opjoule.cli.measure.command import alone_here, check_here, check_plans, exit_status, measure_again
 from opjoule.cli.measure.options import PlanningOptions
-from opjoule.cli.measure.planning import make_plan, rig_warnings
+from opjoule.cli.measure.planning import make_plan, rig_notices
 from opjoule.pages.comparison.page import write_campaign_page
 from opjoule.runs.measuring.plan import Plan
 from opjoule.runs.record.directory import held
@@ -195,8 +195,8 @@ def _measure_cell(job: Job, cell: RigCell) -> int:
     options = replace(cell.options, rig_seed=zlib.crc32(f"{job.seed} {cell.name}".encode()))
     plan = plan_of_job(job, options, cell.name)
     [rig] = check_plans([(plan, options)])
-    for line in rig_warnings(plan, rig, options):
-        print(f"{script_name()}: warning: {line}", file=sys.stderr)
+    for notice in rig_notices(plan, rig, options):
+        print(f"{script_name()}: warning: {notice.text}", file=sys.stderr)
     check_here(plan)
     with alone_here():
         return exit_status(measure_again(plan, rig, options, cell.place / job.name)[0])

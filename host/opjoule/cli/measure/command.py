@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from opjoule.base.errors import FAULTY_EXIT, BadInput
+from opjoule.base.notices import Notice, NoticeKind
 from opjoule.base.scripts import CALIBRATIONS, ROOT, RUNS, script_name
 from opjoule.bench.simulation.truth_line import known_figures
 from opjoule.boards.board import Board
@@ -42,7 +43,7 @@ from opjoule.cli.measure.planning import (
     SEED,
     make_plans,
     plan_again,
-    rig_warnings,
+    rig_notices,
     show_plan,
     supply_of_rig,
     total_words,
@@ -202,8 +203,8 @@ def _run_plans(plans: Sequence[Plan], options: MeasuringOptions) -> int:
     if options.dry_run:
         _print_plans(plans, rig, options, directory)
         return 0
-    for line in dict.fromkeys(line for plan in plans for line in rig_warnings(plan, rig, options)):
-        print(f"{script_name()}: warning: {line}", file=sys.stderr)
+    for notice in dict.fromkeys(notice for plan in plans for notice in rig_notices(plan, rig, options)):
+        print(f"{script_name()}: warning: {notice.text}", file=sys.stderr)
     with (
         alone_here(),
         live_view(options.live) as show,
@@ -282,10 +283,10 @@ def print_outcome(record: RunRecord, directory: Path, *, as_json: bool) -> None:
     """Prints the summary of a run; with `as_json`, the result on stdout and the faults on stderr, too."""
     if as_json and (answer := open_answer(record)).result:
         print(json.dumps(answer.to_json(), indent=2))
-        for fault in dict.fromkeys((*record.faults, *record.withheld.values())):
-            print(f"{script_name()}: fault: {fault}", file=sys.stderr)
+        for fault in record.faults:
+            print(f"{script_name()}: fault: {fault.text}", file=sys.stderr)
     elif as_json:
-        why = "; ".join(record.faults) or "no fault was recorded"
+        why = "; ".join(fault.text for fault in record.faults) or "no fault was recorded"
         print(f"{script_name()}: {record.status}, no result: {why} (record: {directory})", file=sys.stderr)
     else:
         print_summary(directory)
@@ -295,7 +296,7 @@ def exit_status(record: RunRecord) -> int:
     """0 for a run without faults, 6 for a finished run with faults, 1 for an unfinished run."""
     if record.status == "partial":
         return 1
-    return FAULTY_EXIT if record.faults or record.withheld else 0
+    return FAULTY_EXIT if record.faults else 0
 
 
 def _print_truth(plan: Plan, options: MeasuringOptions, directory: Path) -> None:
@@ -313,7 +314,10 @@ def _measure_once(plan: Plan, rig: Rig | None, options: MeasuringOptions, direct
     ):
         return measure(
             *(plan, board, meter, directory, progress, facts, supply_of_rig(plan, rig, options)),
-            warnings=[*rig_warnings(plan, rig, options), *facts.get("simulation", {}).get("notes", [])],
+            notices=[
+                *rig_notices(plan, rig, options),
+                *(Notice(NoticeKind.NOTE, note) for note in facts.get("simulation", {}).get("notes", [])),
+            ],
             calibrations=Calibrations(CALIBRATIONS, rig.room.temperature_c if rig else None),
             storage_meter=_storage_meter(rig, options),
         )

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from opjoule.base.errors import BadInput, NewerSchema
 from opjoule.base.files import read_regular
+from opjoule.base.notices import Notice, NoticeKind
 from opjoule.base.scripts import ROOT
 from opjoule.base.terminal import terminal
 from opjoule.base.units import counted
@@ -286,8 +287,8 @@ def supply_of_rig(plan: Plan, rig: Rig | None, options: RigOptions) -> SupplyPat
     return supply_path(plan.board.profile, options.meter or rig.meter, stated_in(options.meter), rig.supply)
 
 
-def rig_warnings(plan: Plan, rig: Rig | None, options: RigOptions) -> list[str]:
-    """Warnings about the rig before a measurement, one line each; none for a simulated rig, which is drawn later."""
+def rig_notices(plan: Plan, rig: Rig | None, options: RigOptions) -> list[Notice]:
+    """Notices of the rig before a measurement; none for a simulated rig, which is drawn later."""
     if rig is None:
         return []
     device, meter = plan.board.profile.name, options.meter or rig.meter
@@ -296,7 +297,7 @@ def rig_warnings(plan: Plan, rig: Rig | None, options: RigOptions) -> list[str]:
         local_meter_warning(rig.device(device).connection, meter),
         commissioning_note(rig.path, device, meter if meter != rig.meter else None),
     ]
-    return [line for line in warnings if line]
+    return [Notice(NoticeKind.NOTE, line) for line in warnings if line]
 
 
 def show_plan(
@@ -332,8 +333,8 @@ def show_plan(
     console.print(table)
     for line in changes:
         console.print(f"  board      {line}")
-    for line in rig_warnings(plan, rig, options):
-        console.print(f"  WARNING    {line}")
+    for notice in rig_notices(plan, rig, options):
+        console.print(f"  WARNING    {notice.text}")
 
 
 OPEN: Final = "loading, waiting for the medium and work without a given length are not included"

@@ -14,6 +14,7 @@ from opjoule.base.units import Missing
 from opjoule.cli.failures import one_line
 from opjoule.cli.runs.options import ListOptions
 from opjoule.results.run_list import ListedRun, RunIndex
+from opjoule.runs.record.json_file import plain
 
 SIMULATED: Final = "SIMULATED"
 LEAST_ROOM: Final = 20
@@ -70,7 +71,7 @@ def _cells(run: ListedRun) -> tuple[str, ...]:
         run.device,
         run.storage,
         run.status,
-        ", ".join([SIMULATED] * run.simulated + list(dict.fromkeys(caution.kind for caution in run.cautions))),
+        ", ".join([SIMULATED] * run.simulated + list(dict.fromkeys(notice.mark for notice in run.notices))),
         run.why or run.headline_text,
     )
 
@@ -80,7 +81,7 @@ def _plain(run: ListedRun) -> dict[str, Any]:
     headline = {"value": run.headline.value, "u": run.headline.u, "unit": run.headline.unit}
     if isinstance(run.headline, Missing):
         headline["reason"] = run.headline.reason
-    remarks: dict[str, Any] = {"cautions": [caution.line for caution in run.cautions]}
+    remarks: dict[str, Any] = {"notices": plain(run.notices)}
     remarks |= {"note": run.notes.text, "tags": list(run.notes.tags)}
     return {
         "record": str(run.path),

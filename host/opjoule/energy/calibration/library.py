@@ -1,10 +1,12 @@
 """Finds the calibration of a sensor, and checks whether it fits the sensor's settings."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from opjoule.base.notices import Notice, NoticeKind
 from opjoule.energy.calibration.calibration_file import WITHIN_K, CalibrationFile, read_calibration
 from opjoule.energy.calibration.fitting import CalibrationFault
 from opjoule.energy.error_bounds import ErrorBounds
@@ -17,12 +19,12 @@ ANEW: Final = "host/calibrate.py makes a new one (docs/how-to/calibrate.md)"
 
 @dataclass(frozen=True)
 class FoundCalibration:
-    """A sensor's calibration, its file, and warnings about its use."""
+    """A sensor's calibration, its file, and what limits its use."""
 
     path: Path
     file: CalibrationFile
-    warnings: tuple[str, ...]
-    """Warnings of its age or of a different temperature, one line each."""
+    notices: tuple[Notice, ...]
+    """Notices of its age or of a different temperature."""
 
     def of(self, bounds: ErrorBounds, temperature_c: float | None) -> ErrorBounds:
         """The sensor's error bounds, including the calibration."""
@@ -46,7 +48,7 @@ def find_calibration(
         return None
     file = read_calibration(path)
     check_fits(path, file, bounds, simulated=simulated)
-    return FoundCalibration(path, file, tuple(_warnings(path, file, temperature_c, now_utc)))
+    return FoundCalibration(path, file, tuple(_notices(path, file, temperature_c, now_utc)))
 
 
 def check_fits(path: Path, file: CalibrationFile, bounds: ErrorBounds, *, simulated: bool) -> None:
@@ -72,22 +74,24 @@ def _refuse(path: Path, why: str) -> None:
     raise CalibrationFault(f"{path} {why}: it cannot be used; {ANEW}, or remove this file")
 
 
-def _warnings(path: Path, file: CalibrationFile, temperature_c: float | None, now_utc: datetime | None) -> list[str]:
-    lines = []
+def _notices(
+    path: Path, file: CalibrationFile, temperature_c: float | None, now_utc: datetime | None
+) -> Iterator[Notice]:
     age_days = ((now_utc or datetime.now(UTC)) - file.date_utc).total_seconds() / 86400
     if age_days > OLD_DAYS:
         check = "'host/calibrate.py check' shows whether the sensor has drifted"
-        lines.append(f"{path} is {age_days:.0f} days old: {check}")
+        yield Notice(NoticeKind.CALIBRATION, f"{path} is {age_days:.0f} days old", check)
     if age_days < -1:
-        lines.append(f"{path} is dated {file.date_utc:%Y-%m-%d}, in the future: check this computer's clock")
+        line = f"{path} is dated {file.date_utc:%Y-%m-%d}, in the future"
+        yield Notice(NoticeKind.CALIBRATION, line, "check this computer's clock")
     if temperature_c is not None and file.temperature_c is not None:
         away_k = temperature_c - file.temperature_c
         if abs(away_k) > WITHIN_K:
-            lines.append(
+            line = (
                 f"{path} was made at {file.temperature_c:g} °C, and it is {temperature_c:g} °C now: the power may "
                 f"differ by {100 * abs(away_k) * file.gain_per_k:.2g} %, which the interval includes"
             )
-    return lines
+            yield Notice(NoticeKind.CALIBRATION, line)
 
 
 def _same(one: float | None, other: float | None) -> bool:

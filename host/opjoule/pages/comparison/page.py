@@ -9,6 +9,7 @@ from typing import Final
 from urllib.parse import quote
 
 from opjoule.base.files import write_whole
+from opjoule.base.notices import Notice, NoticeKind
 from opjoule.base.scripts import program
 from opjoule.base.units import counted
 from opjoule.pages.comparison.drawings import bars, course, forest, plane, stacks
@@ -102,11 +103,11 @@ def _rendered(
         goes_on: further runs will be measured.
     """
     mark = " (SIMULATED)" if simulated else ""
-    banners = [banner("simulated", "SIMULATED", SIMULATED)] if simulated else []
+    banners = [banner(Notice(NoticeKind.SIMULATED, SIMULATED))] if simulated else []
     lacking = sorted({run.name for run in index} - {run.name for run in index if run.run})
     if lacking:
-        banners.append(banner("partial", "INCOMPLETE", f"No run has a result of: {', '.join(lacking)}."))
-    banners += [banner(warning.kind, warning.title, warning.words) for warning in answers.warnings]
+        banners.append(banner(Notice(NoticeKind.INCOMPLETE, f"no run has a result of: {', '.join(lacking)}")))
+    banners += map(banner, answers.warnings)
     main = [_head(f"{title}{mark}", kicker, about, verdict, answers.conclusions)]
     if goes_on:
         main[0].append(_written_now())

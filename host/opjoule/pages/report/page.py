@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from string import Template
 
+from opjoule.base.notices import Grade, Notice, NoticeKind
 from opjoule.pages.drawing.chart import library_style
 from opjoule.pages.drawing.markup import Child, Element, element, text_of
 
@@ -28,9 +29,12 @@ def section(name: str, heading: str, *children: Child) -> Element:
     return element("section", title, *children, aria_labelledby=f"h-{name}")
 
 
-def banner(kind: str, title: str, text: str) -> Element:
-    """A banner above all numbers; `kind` is a class of report.css."""
-    return element("div", element("strong", title), element("p", text), class_=f"banner {kind}", role="note")
+def banner(notice: Notice) -> Element:
+    """A notice above all numbers."""
+    look = "warning" if notice.kind.grade is Grade.NOTE else "grave"
+    look = "simulated" if notice.kind is NoticeKind.SIMULATED else look
+    words = element("strong", notice.title), element("p", notice.sentence)
+    return element("div", *words, class_=f"banner {look}", role="note")
 
 
 def asset(name: str) -> str:

@@ -18,7 +18,7 @@ from opjoule.results.tracks import LostStretch
 from opjoule.runs.record.result import StatedAlignment
 from opjoule.runs.record.run import Found, LoaderSummary, Run
 
-SHOWN_ON_THEIR_OWN = ("schema", "status", "simulated", "faults", "phases", "clock_maps", "checksums")
+SHOWN_ON_THEIR_OWN = ("schema", "status", "simulated", "notices", "phases", "clock_maps", "checksums")
 
 
 def provenance(answer: Answer) -> list[Element]:
@@ -108,7 +108,7 @@ def faults(answer: Answer) -> list[Element]:
     status = f"Status: {answer.record.status}."
     if not answer.record.faults:
         return [element("h3", "Faults"), element("p", f"{status} No fault was recorded.")]
-    lines = element("ul", *(element("li", line) for line in answer.record.faults))
+    lines = element("ul", *(element("li", fault.text) for fault in answer.record.faults))
     return [element("h3", "Faults"), element("p", status), lines]
 
 

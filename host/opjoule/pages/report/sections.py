@@ -19,7 +19,7 @@ from opjoule.runs.record.result import RepeatValues
 
 def banners(answer: Answer) -> Element:
     """Banners above all numbers."""
-    made = [banner(notice.kind, notice.title, notice.text) for notice in answer.banners]
+    made = [banner(notice) for notice in answer.notices]
     return element("div", *made, class_="banners")
 
 

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from opjoule.base.notices import Grade, NoticeKind
 from opjoule.base.terminal import terminal
 from opjoule.base.units import Measured, Missing, Quantity, Unstated, exact
 from opjoule.pages.report.advice import largest_parts, remedies
@@ -17,15 +18,14 @@ from opjoule.pages.report.sections import HEAD, phase_rows
 from opjoule.results.answer import Answer, open_answer
 from opjoule.results.quantities import all_told_paths, by_kind, quantity, row
 from opjoule.results.rounding import NONE, percent, quantity_text
-from opjoule.runs.evaluation.faults import advised_length
 from opjoule.runs.evaluation.quantities.attribution import READS
 from opjoule.runs.evaluation.quantities.definition import ALL_TOLD, Definition, Topic
 from opjoule.runs.record.result import StatedAlignment
 from opjoule.runs.record.run_record import RunRecord
 
 BANNER_STYLES = {
-    **dict.fromkeys(("simulated", "warning"), "bold black on yellow"),
-    **dict.fromkeys(("partial", "failed", "altered", "faulty"), "bold white on red"),
+    Grade.NOTE: "bold black on yellow",
+    **dict.fromkeys((Grade.ENDING, Grade.FAULT), "bold white on red"),
 }
 SHORT_SIMULATED = "no board was measured; these joules come from a power model"
 Line = tuple[str, str, str]
@@ -39,9 +39,9 @@ def print_summary(of: Path | RunRecord, console: Console | None = None) -> None:
     console.print(Text(answer.sentence, style="bold"), soft_wrap=False)
     for line in head_lines(answer.run):
         console.print(Text(line, style="dim"))
-    for banner in answer.banners:
-        words = SHORT_SIMULATED if banner.kind == "simulated" else banner.text
-        console.print(Text.assemble((f" {banner.title} ", BANNER_STYLES[banner.kind]), f" {words}"))
+    for notice in answer.notices:
+        words = SHORT_SIMULATED if notice.kind is NoticeKind.SIMULATED else notice.sentence
+        console.print(Text.assemble((f" {notice.title} ", BANNER_STYLES[notice.kind.grade]), f" {words}"))
     if answer.trace_only:
         print_trace(answer, console)
     elif answer.result:
@@ -121,7 +121,8 @@ def _limits(answer: Answer) -> Iterator[tuple[str, str]]:
     for name, share in largest_parts(answer.result, answer.quantities)[:1]:
         yield "largest uncertainty", f"{name}, {percent(share)} of the variance"
     words, run = answer.wording, answer.run
-    more = advised_length(answer.concluded.warnings) or words.more(run)
+    noted = answer.concluded.notices
+    more = next((notice.remedy for notice in noted if notice.kind is NoticeKind.TOO_SHORT), "") or words.more(run)
     advice = remedies(answer.result, answer.quantities, more, words.apart(run), run.plan.idle_s)
     for number, remedy in enumerate(advice):
         yield "to make it better" if number == 0 else "", remedy

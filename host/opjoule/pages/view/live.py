@@ -79,7 +79,7 @@ class LiveReplies:
                 "title": self._title or (self._directory.name if self._directory else ""),
                 "simulated": self._phases.simulated,
                 "status": BEING_MEASURED,
-                "faults": [],
+                "notices": [],
                 "duration_s": end_s,
                 "samples": power.samples,
                 "operations": int(notes.counts[-1][1]) if notes.counts else 0,

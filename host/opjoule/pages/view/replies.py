@@ -1,7 +1,7 @@
 """Replies to the page's requests as JSON values; times are in seconds on a run's time axis."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from opjoule.base.errors import BadInput, DataFault
+from opjoule.base.notices import Grade, Notice
 from opjoule.base.units import Missing, Quantity
 from opjoule.pages.drawing.pyramid import POWER
 from opjoule.pages.report.html import render
@@ -93,7 +94,7 @@ class Replies:
                 "title": run.title,
                 "status": run.status,
                 "simulated": run.simulated,
-                "faults": run.faults,
+                "notices": stated_notices(run.notices),
                 "duration_s": shown.extent.end_s,
                 "samples": shown.extent.samples,
                 "operations": int(shown.operations_s.size),
@@ -170,10 +171,18 @@ def _row(name: str, run: ListedRun) -> dict[str, Any]:
         **{key: getattr(run, key) for key in _AS_LISTED},
         "headline": "" if isinstance(run.headline, Missing) else quantity_text(run.headline),
         "headline_value": run.headline.value,
-        "cautions": [[caution.kind, caution.line] for caution in run.cautions],
+        "notices": stated_notices(run.notices),
         "note": run.notes.text,
         "tags": run.notes.tags,
     }
+
+
+def stated_notices(notices: Iterable[Notice]) -> list[dict[str, Any]]:
+    """Notices with all that a page shows of them."""
+    return [
+        {"mark": notice.mark, "text": notice.text, "is_grave": notice.kind.grade is not Grade.NOTE}
+        for notice in notices
+    ]
 
 
 def stated_row(key: str, label: str, of: Quantity) -> dict[str, Any]:

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from opjoule.base.errors import BadInput, RecordFault, unknown
-from opjoule.results.answer import Banner, open_answer
+from opjoule.base.notices import Notice
+from opjoule.results.answer import open_answer
 from opjoule.results.comparison.costs import costs, time_beside
 from opjoule.results.comparison.settings import (
     GROUPS,
@@ -57,8 +58,8 @@ class ComparedRun:
     """Number of complete cycles behind its mean numbers."""
     too_short: bool = False
     """Whether the run's own warning says that it allows no conclusion."""
-    warnings: tuple[Banner, ...] = ()
-    """Banners about its end, its faults and its notes."""
+    warnings: tuple[Notice, ...] = ()
+    """Notices of its end, its faults, and all else that limits its figures."""
     stand_ins: tuple[str, ...] = ()
     """Names of the software that others stood in for."""
 
@@ -110,7 +111,7 @@ def read_compared(record: RunRecord, condition: Mapping[str, str] | None = None,
     with reading(record.directory):
         answer = open_answer(record)
         if not answer.result:
-            raise RecordFault("; ".join(record.faults) or answer.problem)
+            raise RecordFault("; ".join(fault.text for fault in record.faults) or answer.problem)
         return ComparedRun(
             record.directory,
             record.simulated,

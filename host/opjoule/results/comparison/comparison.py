@@ -8,6 +8,7 @@ from pathlib import Path
 from rich.table import Table
 
 from opjoule.base.errors import OpJouleError
+from opjoule.base.notices import Notice
 from opjoule.base.scripts import program
 from opjoule.base.terminal import terminal
 from opjoule.base.units import from_json
@@ -27,7 +28,7 @@ from opjoule.results.comparison.index import (
     with_result,
 )
 from opjoule.results.comparison.plotted import Plotted, check_drawable, plotted
-from opjoule.results.comparison.run_warnings import RunWarning, print_above, warnings_of
+from opjoule.results.comparison.run_warnings import print_above, warnings_of
 from opjoule.results.comparison.unbroken import print_unbroken
 from opjoule.results.comparison.value_words import quantity_words
 from opjoule.results.comparison.winners import conclusions
@@ -49,7 +50,7 @@ class Answers:
     """Reasons why an axis is not compared or the cells are not drawn, and notes of the comparisons."""
 
     @property
-    def warnings(self) -> list[RunWarning]:
+    def warnings(self) -> list[Notice]:
         """Warnings of all runs."""
         return warnings_of(cell.runs for cell in self.cells.cells) if self.cells else []
 

@@ -86,7 +86,7 @@ def to_json(compared: Compared) -> dict[str, Any]:
         "although": sorted(question.although),
         "limit": LIMIT,
         "tolerance": question.tolerance,
-        "warnings": [str(warning) for warning in compared.warnings],
+        "notices": plain(compared.warnings),
         "conclusions": conclusions([compared]),
         "groups": groups,
         "contrasts": contrasts,

@@ -13,12 +13,13 @@ from functools import cached_property
 from typing import Any, Final, Self
 
 from opjoule.base.errors import BadInput, DataFault
+from opjoule.base.notices import Notice
 from opjoule.base.units import Measured, counted
 from opjoule.energy.comparison import Side, holm, ratio, ratio_limits, same_probability
 from opjoule.results.comparison.cell_mean import RIG_NAME, cell_mean, comparison_side, sides_within_blocks
 from opjoule.results.comparison.compared_run import SHORT, SIDE, ComparedRun, check_comparable, told_by
 from opjoule.results.comparison.costs import costs, kind_of, time_beside
-from opjoule.results.comparison.run_warnings import RunWarning, marks_of, warnings_of
+from opjoule.results.comparison.run_warnings import marks_of, warnings_of
 from opjoule.results.comparison.settings import RIG
 from opjoule.results.comparison.value_words import listed, quantity_words, value_order
 from opjoule.results.quantities import by_kind
@@ -164,7 +165,7 @@ class Compared:
         return sum(contrast.adjusted is not None for contrast in self.contrasts)
 
     @property
-    def warnings(self) -> list[RunWarning]:
+    def warnings(self) -> list[Notice]:
         """Warnings of the runs."""
         return warnings_of(group.runs for group in self.groups)
 

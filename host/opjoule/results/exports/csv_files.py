@@ -82,5 +82,7 @@ _TABLES: Final[dict[str, Callable[[OpenedRun], pa.Table]]] = {
     "system": lambda run: run.system.arrow,
     "phases": lambda run: pa.Table.from_pylist([vars(phase) for phase in run.phases]),
     "result": _result,
-    "warnings": lambda run: pa.Table.from_pylist([vars(banner) for banner in run.answer.banners]),
+    "warnings": lambda run: pa.Table.from_pylist(
+        [{"kind": notice.kind, "title": notice.title, "text": notice.sentence} for notice in run.answer.notices]
+    ),
 }

@@ -46,7 +46,7 @@ def openmetrics(run: OpenedRun) -> str:
     if run.answer.warnings:
         lines += ["# TYPE opjoule_warning info", "# HELP opjoule_warning What limits the run's figures."]
     for warning in run.answer.warnings:
-        labels = _labels(run_labels | {"title": warning.title, "text": warning.text})
+        labels = _labels(run_labels | {"title": warning.title, "text": warning.sentence})
         lines.append(f"opjoule_warning_info{labels} 1{stamp}")
     for name, unit, about_it, samples in _families(run):
         lines.append(f"# TYPE {name} gauge")

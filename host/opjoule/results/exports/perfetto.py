@@ -108,7 +108,7 @@ class _Writer:
 
 def _warnings(run: OpenedRun, writer: _Writer, most: int | None) -> None:
     if warnings := run.answer.warnings:
-        writer.instants("warnings", ((0.0, f"{warning.title}: {warning.text}") for warning in warnings))
+        writer.instants("warnings", ((0.0, str(warning)) for warning in warnings))
 
 
 def _phases(run: OpenedRun, writer: _Writer, most: int | None) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from opjoule.base.errors import AlignmentError
+from opjoule.base.notices import Notice, NoticeKind
 from opjoule.base.units import COVERAGE_FACTOR, Unstated
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.clocks.cross_check import Check, agree, not_comparable
@@ -64,8 +65,8 @@ class EdgeCounts:
         counts = pairs.source_ns.size, pairs.unmatched_source, int(invisible.sum()), pairs.unmatched_target
         return cls(*counts, gap_s, pairs.rate_changes)
 
-    def faults(self) -> tuple[str, ...]:
-        """Faults of a line that loses or adds edges, and of a slewed clock, one line each."""
+    def faults(self) -> list[Notice]:
+        """Faults of a line that loses or adds edges, and of a slewed clock."""
         faults = []
         missed = "the meter missed them; check the sync wire and its ground"
         invented = "the board did not make them; look for noise on the sync wire"
@@ -76,17 +77,19 @@ class EdgeCounts:
             whole = count + self.matched
             # A loader that takes over the line may also move it without recording that.
             if count > max(UNMATCHED_FEW + self.board_invisible, UNMATCHED_MAX * whole):
-                faults.append(
+                line = (
                     f"sync line: {count} of {whole} edges of the {clock} have no partner (limit "
-                    f"{100 * UNMATCHED_MAX:.0f} %): {remedy}"
+                    f"{100 * UNMATCHED_MAX:.0f} %)"
                 )
+                faults.append(Notice(NoticeKind.SYNC_LINE, line, remedy))
         if self.rate_changes:
-            faults.append(
+            line = (
                 f"sync line: the rate of a clock jumped {self.rate_changes} times by 100 ppm or more, as no "
-                "oscillator does: stop the program that sets the board's clock (chrony, ntpd, systemd-timesyncd) "
-                "during a run"
+                "oscillator does"
             )
-        return tuple(faults)
+            remedy = "stop the program that sets the board's clock (chrony, ntpd, systemd-timesyncd) during a run"
+            faults.append(Notice(NoticeKind.CLOCKS, line, remedy))
+        return faults
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from opjoule.attribution.overlap import overlap_s
 from opjoule.attribution.shares import Attribution
 from opjoule.attribution.storage import StorageTrace
 from opjoule.attribution.work import Work
+from opjoule.base.notices import Notice, NoticeKind
 from opjoule.base.units import Missing
 from opjoule.boards.databases.registry import background_threads
 from opjoule.energy.baseline import MarginalEnergy
@@ -27,7 +28,6 @@ from opjoule.runs.evaluation.quantities.attribution import READS
 from opjoule.runs.evaluation.quantities.repeat import NO_IDLE, Repeat, RepeatEnergy, SystemSamples
 from opjoule.runs.evaluation.repeat_energy import AlignedTrace, repeat_idle
 from opjoule.runs.record.phases import Cycle, Phase
-from opjoule.runs.record.result import WAITED
 from opjoule.runs.record.run import LoaderSummary
 
 SHORTEST_S: Final = 0.2
@@ -136,33 +136,35 @@ def _counters(samples: SystemSamples | Missing) -> Counters | None:
     return Counters(table["board_ns"].to_numpy().astype(np.int64), *columns)
 
 
-def waiting_warnings(repeats: Sequence[Repeat], slower: str) -> list[str]:
-    """One line if operations waited for a considerable part of the run; `slower`: option for a lower rate."""
+def waiting_notices(repeats: Sequence[Repeat], slower: str) -> list[Notice]:
+    """One notice if operations waited for a considerable part of the run; `slower`: option for a lower rate."""
     known = [repeat.attribution for repeat in repeats if not isinstance(repeat.attribution, Missing)]
     waited = fmean(attribution.waited for attribution in known) if known else 0.0
     if waited < WAITED_MIN:
         return []
     advice = f". At a lower rate ({slower}) they wait less" if slower else ""
-    return [
-        f"{WAITED} about {100 * waited:.0f} % of the run: the engine blocked them or slowed them down. The "
-        f"energy of the run contains the idle power of that time, and may depend on the medium{advice}"
-    ]
+    line = (
+        f"operations waited for about {100 * waited:.0f} % of the run: the engine blocked them or slowed them down. "
+        f"The energy of the run contains the idle power of that time, and may depend on the medium{advice}"
+    )
+    return [Notice(NoticeKind.WAITED, line)]
 
 
-def opening_warnings(loader: Mapping[str, LoaderSummary], repeats: Iterable[int]) -> list[str]:
-    """One line if what opening the database began went on in a run; `loader`: phase -> the loader's summary."""
+def opening_notices(loader: Mapping[str, LoaderSummary], repeats: Iterable[int]) -> list[Notice]:
+    """One notice if what opening the database began went on in a run; `loader`: phase -> the loader's summary."""
     summaries = {number: loader.get(f"run-{number}") for number in repeats}
     unsettled = [str(number) for number, summary in summaries.items() if summary and not summary.opening_settled]
     if not unsettled:
         return []
-    return [
+    line = (
         f"the work that opening the database began went on during the run of repeat {', '.join(unsettled)}, and its "
-        "energy per operation includes it: a longer limit (-p settle.limit_s) lets it end before the run"
-    ]
+        "energy per operation includes it"
+    )
+    return [Notice(NoticeKind.OPENING, line, "a longer limit (-p settle.limit_s) lets it end before the run")]
 
 
-def background_warnings(runs: Sequence[Phase], repeats: Sequence[Repeat], events: pa.Table) -> list[str]:
-    """One line if the engine worked in the background of runs that only read, with the seconds of each activity."""
+def background_notices(runs: Sequence[Phase], repeats: Sequence[Repeat], events: pa.Table) -> list[Notice]:
+    """One notice if the engine worked in the background of runs that only read, with the seconds of each activity."""
     reading = {repeat.number for repeat in repeats if _only_reads(repeat.operations)}
     spans_ns = [(run.start_board_ns, run.end_board_ns) for run in runs if run.repeat in reading]
     worked_s: defaultdict[str, float] = defaultdict(float)
@@ -174,9 +176,10 @@ def background_warnings(runs: Sequence[Phase], repeats: Sequence[Repeat], events
         return []
     of_s = sum(end_ns - start_ns for start_ns, end_ns in spans_ns) * 1e-9
     listed = ", ".join(f"{name} {seconds:.2g} s" for name, seconds in worked_s.items())
-    return [
+    line = (
         f"the engine worked in the background of {of_s:.3g} s of reads: {listed}. The energy per operation includes it"
-    ]
+    )
+    return [Notice(NoticeKind.BACKGROUND, line)]
 
 
 def _only_reads(operations: OperationTable) -> bool:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from opjoule.base.notices import Notice, NoticeKind
 from opjoule.clocks.exchanges import BOARD_EXCHANGES, METER_EXCHANGES, Exchange, read_exchanges
 from opjoule.clocks.plausible_rate import OddStretch, odd_stretch, odd_stretch_of_map
 from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, ErrorBounds
+from opjoule.runs.record.groups import ENERGY, PER_OPERATION
 from opjoule.runs.record.run_record import RunRecord
 
 SLEW_MAX: Final = 500e-6
@@ -24,12 +26,12 @@ _ADVICE: Final = (
 
 
 def odd_meter_clock(exchanges: Sequence[Exchange], sensor: ErrorBounds) -> str:
-    """Warning if the meter's clock and this computer's disagree beyond their bounds; empty if they agree."""
+    """What is wrong if the meter's clock and this computer's disagree beyond their bounds; empty if they agree."""
     return _odd("meter", exchanges, sensor.clock_error_max + COMPUTER_ERROR_MAX)
 
 
-def odd_clock_lines(record: RunRecord) -> list[tuple[str, bool]]:
-    """A line for each pair of clocks beyond its bound, and whether the seconds of the energies depend on it.
+def odd_clocks(record: RunRecord) -> list[Notice]:
+    """A fault for each pair of clocks beyond its bound; it withholds figures whose seconds depend on it.
 
     None for an imported trace, or a meter read by this computer's clock. Raises: RecordFault: unreadable exchanges.
     """
@@ -48,7 +50,11 @@ def odd_clock_lines(record: RunRecord) -> list[tuple[str, bool]]:
         error_max = run.sensor.clock_error_max + COMPUTER_ERROR_MAX
         odd = odd_stretch_of_map(used, over_ns, error_max)
         pairs.append((_line("board", "meter", odd, error_max) if odd else "", True))
-    return [(line, withholds) for line, withholds in pairs if line]
+    return [
+        Notice(NoticeKind.CLOCKS, line, withholds=(ENERGY, PER_OPERATION) if withholds else ())
+        for line, withholds in pairs
+        if line
+    ]
 
 
 def _odd(far: str, exchanges: Sequence[Exchange], error_max: float) -> str:

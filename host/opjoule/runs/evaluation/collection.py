@@ -9,8 +9,10 @@ from dataclasses import replace
 from typing import Any, Final, TypeVar
 
 import pyarrow as pa
+from msgspec.structs import replace as replaced
 
 from opjoule.base.errors import OpJouleError
+from opjoule.base.notices import Notice, NoticeKind
 from opjoule.clocks.signature import DELAY_U_NS, SignatureFit
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import ErrorBounds
@@ -24,10 +26,10 @@ from opjoule.energy.trace.parquet_file import write_parquet
 from opjoule.energy.trace.power_trace import PowerTrace
 from opjoule.meters.serial.sensors import BY_LIBRARY
 from opjoule.runs.evaluation.alignment import INTERRUPT_EDGE_U_NS, METER_EDGE_U_NS, Alignment, ClockEvidence, align
-from opjoule.runs.evaluation.clock_rates import odd_clock_lines
+from opjoule.runs.evaluation.clock_rates import odd_clocks
 from opjoule.runs.evaluation.corrected_trace import CorrectedTrace
 from opjoule.runs.evaluation.evidence import BoardEvents, Evidence
-from opjoule.runs.evaluation.faults import TraceFault, check_supply, withhold
+from opjoule.runs.evaluation.faults import check_supply, withhold
 from opjoule.runs.evaluation.logged import LoggedOperations, read_logs
 from opjoule.runs.evaluation.marked_phases import marked_phases, marks_of
 from opjoule.runs.evaluation.repeat_energy import AlignedTrace
@@ -40,7 +42,11 @@ from opjoule.runs.record.phases import SIGNATURE, Phase, whole_repeats
 from opjoule.runs.record.run_record import RunRecord
 
 T = TypeVar("T")
-_CLOCKS_DISAGREE: Final = "clock evidence disagrees beyond its stated uncertainty: no energy can be assigned to a phase"
+_CLOCKS_DISAGREE: Final = Notice(
+    NoticeKind.CLOCKS,
+    "clock evidence disagrees beyond its stated uncertainty: no energy can be assigned to a phase",
+    withholds=(ENERGY, PER_OPERATION),
+)
 
 
 def collect(
@@ -72,14 +78,12 @@ def collect(
         if supply is not None:
             operations = None if logged.withheld else logged.table
             drawing = later.submit(drawn, record, supply.trace, operations) if drawn else None
-            if supply.refusal:
-                record.add_fault(supply.refusal)
+            record.add_notices(*supply.refusal)
             attempt(lambda: check_supply(record, supply.trace, supply.sensor, record.run.phases, alignment))
         if alignment is not None and not alignment.passed:
-            record.add_fault(_CLOCKS_DISAGREE, withholds=(ENERGY, PER_OPERATION))
+            record.add_notices(_CLOCKS_DISAGREE)
         attempt(lambda: _check_clocks(record))
-        for line in logged.faults:
-            record.add_fault(line, withholds=(PER_OPERATION,) if line == logged.withheld else ())
+        record.add_notices(*logged.faults)
         if alignment is not None and supply is not None:
             attempt(lambda: _result(record, evidence, alignment, logged, events, supply))
         attempt(trace_files.result)
@@ -103,8 +107,7 @@ class _Attempt:
             return step()
         except OpJouleError as error:
             self.failed = True
-            if str(error) not in self._record.faults:  # one damaged file makes several steps fail
-                self._record.add_fault(str(error))
+            self._record.add_notices(Notice(NoticeKind.FAULT, str(error)))
             return None
 
 
@@ -149,8 +152,7 @@ def _tables(record: RunRecord, events: BoardEvents) -> None:
 def _mark_phases(record: RunRecord, events: BoardEvents) -> None:
     """Adds the phases that the work marked to run.json; a mark without its counterpart is a fault."""
     marked, wrong = marked_phases(marks_of(record, events.table), record.run.phases)
-    for line in wrong:
-        record.add_fault(line)
+    record.add_notices(*wrong)
     if marked:
         record.update(marked_phases=marked)
 
@@ -171,15 +173,13 @@ def _align(record: RunRecord, evidence: Evidence, events: BoardEvents, trace: Po
     )
     alignment = align(clocks, over)
     record.update(clock_maps=alignment.maps, clock_map_used=alignment.used)
-    for fault in alignment.edges.faults() if alignment.edges else ():
-        record.add_fault(fault)
+    record.add_notices(*(alignment.edges.faults() if alignment.edges else ()))
     return alignment
 
 
 def _check_clocks(record: RunRecord) -> None:
     """Withholds the energies if a clock ran at an implausible rate, unless the sync line makes it irrelevant."""
-    for line, withholds in odd_clock_lines(record):
-        record.add_fault(line, withholds=(ENERGY, PER_OPERATION) if withholds else ())
+    record.add_notices(*odd_clocks(record))
     record.update(clocks_checked=True)
 
 
@@ -213,8 +213,7 @@ def _result(
     supply: CorrectedTrace,
 ) -> None:
     entries, faults = _entries(record, evidence, alignment, logged, events, supply)
-    for fault in faults:
-        record.add_fault(fault.line, withholds=fault.withholds)
+    record.add_notices(*faults)
     quantities = wording_of(record.run).quantities
     withheld = withhold(entries, record.withheld, quantities)
     contents = result_json(withheld, simulated=record.simulated, quantities=quantities)
@@ -228,7 +227,7 @@ def _entries(
     logged: LoggedOperations,
     events: BoardEvents,
     supply: CorrectedTrace,
-) -> tuple[dict[str, Any], list[TraceFault]]:
+) -> tuple[dict[str, Any], list[Notice]]:
     """All numbers of the complete repeats, nothing withheld, and the faults of their trace."""
     trace = supply.trace
     phases: Sequence[Phase] = record.run.phases
@@ -237,7 +236,7 @@ def _entries(
         phases = whole_repeats(phases, alignment.board_to_meter.inverse().to_target(last_meter_ns))
     recorded, board_to_meter = further_numbers(record.directory), alignment.board_to_meter
     aligned: dict[int, AlignedTrace] = {}
-    refusals: list[TraceFault] = []
+    refusals: list[Notice] = []
     for number, bounds in record.run.further_sensors.items():
         if number not in recorded:
             continue
@@ -245,8 +244,7 @@ def _entries(
         u_ns = math.hypot(board_to_meter.u_offset_ns, corrected.sensor.stamp_u_ns)
         stamped = replace(board_to_meter, u_offset_ns=u_ns)
         aligned[number] = AlignedTrace(Cells.of(corrected.trace), corrected.sensor, stamped)
-        if corrected.refusal:
-            refusals.append(TraceFault(f"sensor {number}: {corrected.refusal}"))
+        refusals += [replaced(refused, line=f"sensor {number}: {refused.line}") for refused in corrected.refusal]
     of_storage = record.run.found.storage_sensor
     board = AlignedTrace(Cells.of(trace), supply.sensor, board_to_meter)
     storage = aligned.get(of_storage.number) if of_storage else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from opjoule.base.notices import Notice, NoticeKind
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.energy.trace.power_trace import PowerTrace
 
@@ -15,8 +16,8 @@ class CorrectedTrace:
     trace: PowerTrace
     sensor: ErrorBounds
     """Error bounds: with the calibration if it was applied, otherwise as delivered."""
-    refusal: str = ""
-    """Reason why the calibration was not applied; empty if it was, or if there is none."""
+    refusal: tuple[Notice, ...] = ()
+    """Why the calibration was not applied; empty if it was, or if there is none."""
 
     @classmethod
     def of(cls, trace: PowerTrace, sensor: ErrorBounds, *, overwrite: bool = False) -> CorrectedTrace:
@@ -27,11 +28,13 @@ class CorrectedTrace:
         if why := calibration.refusal(trace):
             line = (
                 f"calibration {calibration.identity} does not apply to this trace: {why}. It is not used, "
-                "and the intervals are those of the data sheets; calibrate over the whole range "
-                "(docs/how-to/calibrate.md)"
+                "and the intervals are those of the data sheets"
+            )
+            refused = Notice(
+                NoticeKind.NOT_CALIBRATED, line, "calibrate over the whole range (docs/how-to/calibrate.md)"
             )
             delivered = replace(sensor, calibration=None)
-            return cls(_at_board(trace, sensor, overwrite=overwrite), delivered, line)
+            return cls(_at_board(trace, sensor, overwrite=overwrite), delivered, (refused,))
         made = calibration.apply(trace, overwrite=overwrite)
         return cls(_at_board(made, sensor, overwrite=True), sensor)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from opjoule.base.errors import RecordFault
+from opjoule.base.notices import Notice, NoticeKind
 from opjoule.clocks.exchanges import BOARD_EXCHANGES, METER_EXCHANGES, Exchange, read_exchanges
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.energy.operations import schemas
@@ -61,5 +62,5 @@ def _exchanges(record: RunRecord, name: str) -> list[Exchange]:
     try:
         return read_exchanges(record.intact(f"raw/{name}"))
     except RecordFault as fault:
-        record.add_fault(str(fault))
+        record.add_notices(Notice(NoticeKind.FAULT, str(fault)))
         return []

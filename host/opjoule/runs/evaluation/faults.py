@@ -1,15 +1,14 @@
-"""Faults of a run and its trace, warnings of a short run, and the figures that a fault withholds.
+"""Faults of a run and its trace, the notice of a short run, and the figures that a fault withholds.
 
-A fault withholds groups of figures: the result states the fault in place of the figure. run.json lists for each group
-the first fault that withheld it.
+A fault withholds groups of figures: the result states the fault in place of the figure.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from opjoule.base.notices import Notice, NoticeKind
 from opjoule.base.units import Measured, Missing
 from opjoule.energy.error_bounds import SWAPPED, ErrorBounds
 from opjoule.energy.least_voltage import LeastVoltage, least_voltage
@@ -21,51 +20,45 @@ from opjoule.runs.evaluation.quantities.repeat import RepeatEnergy
 from opjoule.runs.record.groups import ABOVE_IDLE, ENERGY
 from opjoule.runs.record.json_file import plain
 from opjoule.runs.record.phases import Phase
-from opjoule.runs.record.result import TOO_SHORT
 from opjoule.runs.record.run_record import RunRecord
 
 LOST_MAX: Final = 0.01
 """Largest share of a window's time with lost samples that causes no warning."""
 
 
-@dataclass(frozen=True)
-class TraceFault:
-    """A fault in one line, and the groups of figures (runs/evaluation/faults.py) that it makes wrong."""
-
-    line: str
-    withholds: tuple[str, ...] = ()
-
-
-def backwards(where: str, energy: EnergyResult, sensor: ErrorBounds) -> list[TraceFault]:
+def backwards(where: str, energy: EnergyResult, sensor: ErrorBounds) -> list[Notice]:
     """The fault of a window whose mean current is negative; `where`: the window, in words."""
     current_a = energy.integrals.charge_c / energy.window.duration_s
     if not sensor.is_backwards(current_a):
         return []
-    line = f"{where}: the mean current is {current_a:.3f} A: it flows backwards: {SWAPPED}"
-    return [TraceFault(line, (ENERGY,))]
+    line = f"{where}: the mean current is {current_a:.3f} A: it flows backwards"
+    return [Notice(NoticeKind.REVERSED, line, SWAPPED, (ENERGY,))]
 
 
-def trace_faults(repeat: int, energy: RepeatEnergy, sensor: ErrorBounds) -> list[TraceFault]:
+def trace_faults(repeat: int, energy: RepeatEnergy, sensor: ErrorBounds) -> list[Notice]:
     """The faults of one repeat's windows."""
     windows = {"run": energy.run, "run and settle": energy.whole}
-    lost, clipped = [], []
+    lost: list[Notice] = []
+    clipped: list[Notice] = []
     for name, window in windows.items():
         share = window.lost_s / window.window.duration_s
         if share > LOST_MAX:
-            lost.append(
+            line = (
                 f"repeat {repeat}, {name}: {100 * share:.1f} % of the time has no sample ({window.lost_samples} "
-                f"lost, limit {100 * LOST_MAX:g} %); check the meter's cable and the host's load"
+                f"lost, limit {100 * LOST_MAX:g} %)"
             )
+            lost.append(Notice(NoticeKind.LOST, line, "check the meter's cable and the host's load"))
         if window.clipped_samples:
-            clipped.append(
+            line = (
                 f"repeat {repeat}, {name}: {window.clipped_samples} samples ({window.clipped_s:.3g} s) at the end "
                 "of the meter's range: energies are lower bounds"
             )
-    faults = [TraceFault(line) for line in (*lost[:1], *clipped[:1])]
+            clipped.append(Notice(NoticeKind.CLIPPED, line))
+    faults = [*lost[:1], *clipped[:1]]
     faults += backwards(f"repeat {repeat}, run", energy.run, sensor)
     if energy.idle and (count := energy.idle.clipped_samples):
         line = f"repeat {repeat}, idle: {count} samples at the end of the meter's range: idle is unknown"
-        faults.append(TraceFault(line, (ABOVE_IDLE,)))
+        faults.append(Notice(NoticeKind.CLIPPED, line, withholds=(ABOVE_IDLE,)))
     return faults
 
 
@@ -96,10 +89,11 @@ def check_supply(
     unchecked = {"unchecked": NO_LIMIT} if limit_v is None else {}
     record.update(least_voltage={**entry, "phase": phase, "limit_v": limit_v, **unchecked})
     if limit_v is not None and least.is_under(limit_v):
-        record.add_fault(
+        line = (
             f"supply: the least voltage {where} was {least.voltage_v:.2f} V, {at_s:.1f} s into the trace"
-            f"{f' ({phase})' if phase else ''}, below the board's limit of {limit_v:g} V: {facts.supply.remedy}"
+            f"{f' ({phase})' if phase else ''}, below the board's limit of {limit_v:g} V"
         )
+        record.add_notices(Notice(NoticeKind.LOW_VOLTAGE, line, facts.supply.remedy))
 
 
 def _phase(least: LeastVoltage, phases: Sequence[Phase], alignment: Alignment | None) -> str:
@@ -113,13 +107,12 @@ def _phase(least: LeastVoltage, phases: Sequence[Phase], alignment: Alignment | 
 
 SHORTEST_S: Final = 1.0
 FEWEST_SAMPLES: Final = 500
-_NEEDED: Final = "samples are needed: "
 _SPARE: Final = 1.5
 """Factor by which a recommended length exceeds the minimum, because runs vary."""
 
 
-def short_run_warnings(runs: Sequence[Phase], period_ns: int, longer: Callable[[float, float], str]) -> list[str]:
-    """A line if the shortest run is too short for reliable figures, with samples `period_ns` apart.
+def short_run_notices(runs: Sequence[Phase], period_ns: int, longer: Callable[[float, float], str]) -> list[Notice]:
+    """A notice if the shortest run is too short for reliable figures, with samples `period_ns` apart.
 
     `longer`: gives the options to recommend, from the factor by which a run must be longer and its length [s].
     """
@@ -128,19 +121,15 @@ def short_run_warnings(runs: Sequence[Phase], period_ns: int, longer: Callable[[
     if shortest_s >= SHORTEST_S and samples >= FEWEST_SAMPLES:
         return []
     times = _SPARE * max(SHORTEST_S / shortest_s, FEWEST_SAMPLES / samples)
-    return [
-        f"the run is {TOO_SHORT}: it took {shortest_s:.3g} s, {samples:.0f} samples. At least "
-        f"{SHORTEST_S:g} s and {FEWEST_SAMPLES} {_NEEDED}{longer(times, shortest_s)}"
-    ]
-
-
-def advised_length(warnings: Iterable[str]) -> str:
-    """The options that short_run_warnings() recommends; empty if the runs were long enough."""
-    return next((line.rpartition(_NEEDED)[2] for line in warnings if _NEEDED in line), "")
+    line = (
+        f"the run is too short to be representative: it took {shortest_s:.3g} s, {samples:.0f} samples. At least "
+        f"{SHORTEST_S:g} s and {FEWEST_SAMPLES} samples are needed"
+    )
+    return [Notice(NoticeKind.TOO_SHORT, line, longer(times, shortest_s))]
 
 
 def withhold(entries: Mapping[str, Any], withheld: Mapping[str, str], quantities: Quantities) -> dict[str, Any]:
-    """The numbers of a run without those that its faults make wrong; `withheld`: group -> fault, as in run.json."""
+    """The numbers of a run without those that its faults make wrong; `withheld`: group -> fault."""
     kept = dict(entries)
     by_repeat = dict(entries.get("by_repeat", {}))
     for group, fault in withheld.items():

@@ -14,9 +14,11 @@ from typing import Final
 import pyarrow as pa
 
 from opjoule.base.errors import RecordFault
+from opjoule.base.notices import Notice, NoticeKind, withheld_by
 from opjoule.energy.operations.board_files import marked_operations
 from opjoule.energy.operations.operation_table import LOADER_KINDS, OperationTable
 from opjoule.energy.operations.oplog import FILE_HEADER, read_operation_log
+from opjoule.runs.record.groups import PER_OPERATION
 from opjoule.runs.record.run import LoaderSummary
 from opjoule.runs.record.run_record import RunRecord
 
@@ -29,10 +31,13 @@ class LoggedOperations:
 
     table: OperationTable
     """Operations of all sound logs, sorted by start."""
-    faults: tuple[str, ...]
-    """A line for each unreliable log."""
-    withheld: str
-    """Reason why figures per operation are withheld: the fault of a run's log; empty if all logs are sound."""
+    faults: tuple[Notice, ...]
+    """One for each unreliable log."""
+
+    @property
+    def withheld(self) -> str:
+        """Reason why figures per operation are withheld: the fault of a run's log; empty if all logs are sound."""
+        return withheld_by(self.faults).get(PER_OPERATION, "")
 
 
 def read_logs(record: RunRecord, events: pa.Table) -> LoggedOperations:
@@ -43,7 +48,7 @@ def read_logs(record: RunRecord, events: pa.Table) -> LoggedOperations:
     """
     summaries = record.run.loader
     tags = {path.stem for path in (record.directory / "raw").glob("*.oplog")}
-    tables, faults, withheld = [], [], ""
+    tables, faults = [], []
     for tag in sorted(tag for tag in tags | summaries.keys() if _TAG.fullmatch(tag)):
         path, summary = record.path(f"raw/{tag}.oplog"), summaries.get(tag)
         if summary is None and path.stat().st_size < FILE_HEADER.size:
@@ -54,13 +59,13 @@ def read_logs(record: RunRecord, events: pa.Table) -> LoggedOperations:
                 _check_against(log.operations, log.torn_bytes, summary, path)
         except RecordFault as fault:
             counts = tag.startswith("run-") and summary is not None
-            faults.append(f"no figure per operation: {fault}" if counts else str(fault))
-            withheld = withheld or (faults[-1] if counts else "")
+            line, withholds = (f"no figure per operation: {fault}", (PER_OPERATION,)) if counts else (str(fault), ())
+            faults.append(Notice(NoticeKind.OPERATION_LOG, line, withholds=withholds))
             continue
         tables.append(log.operations)
     marked = marked_operations(events)
     table = OperationTable.concatenate([*tables, *([marked] if len(marked) else [])]).sorted()
-    return LoggedOperations(table, tuple(faults), withheld)
+    return LoggedOperations(table, tuple(faults))
 
 
 def _check_against(logged: OperationTable, torn_bytes: int, summary: LoaderSummary, path: Path) -> None:

@@ -12,6 +12,7 @@ from typing import Final
 import pyarrow as pa
 
 from opjoule.base.errors import DataFault
+from opjoule.base.notices import Notice, NoticeKind
 from opjoule.base.units import Missing, Quantity
 from opjoule.energy.baseline import IdlePower, marginal_energy
 from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, SQRT3
@@ -42,17 +43,17 @@ def _marks(events: pa.Table) -> Iterator[PhaseMark]:
         yield PhaseMark(row["board_ns"], row["detail"] or "", row["event"] == PHASE_BEGIN)
 
 
-def marked_phases(marks: Sequence[PhaseMark], phases: Sequence[Phase]) -> tuple[list[Phase], list[str]]:
-    """Phases marked inside the work of each repeat, and a line for each mark without its counterpart.
+def marked_phases(marks: Sequence[PhaseMark], phases: Sequence[Phase]) -> tuple[list[Phase], list[Notice]]:
+    """Phases marked inside the work of each repeat, and a fault for each mark without its counterpart.
 
     `phases`: the completed phases. Work that was interrupted keeps the phases that it had marked.
     """
     marked: list[Phase] = []
-    wrong: list[str] = []
+    wrong: list[Notice] = []
     for work in [phase for phase in phases if phase.role is Role.WORK] + _cut_off(marks, phases):
         pairs, lines = _paired(marks, work)
         marked += pairs
-        wrong += [f"repeat {work.repeat}: marks of {work.name}: {line}" for line in lines]
+        wrong += [Notice(NoticeKind.MARKS, f"repeat {work.repeat}: marks of {work.name}: {line}") for line in lines]
     return marked, wrong
 
 

@@ -16,6 +16,7 @@ from typing import Final
 
 import numpy as np
 
+from opjoule.base.notices import Notice, NoticeKind
 from opjoule.base.units import Missing
 from opjoule.energy.budget import Budget
 from opjoule.energy.operations.computer_load import ComputerLoad
@@ -26,7 +27,6 @@ from opjoule.runs.evaluation.quantities.figures import Figure, Figures
 from opjoule.runs.evaluation.quantities.operations import operations
 from opjoule.runs.evaluation.quantities.repeat import Repeat
 from opjoule.runs.record.phases import Phase
-from opjoule.runs.record.result import BUSY, UNSTEADY
 
 ALPHA: Final = 0.01
 """Probability with which a rule may name repeats that differ only by chance."""
@@ -75,14 +75,14 @@ class Repeated:
         return f"{', '.join(away)} %".replace("-", "\N{MINUS SIGN}")
 
 
-def stability_warnings(headline: Definition, repeats: Sequence[Repeat], figures: Sequence[Figures]) -> list[str]:
-    """Lines on repeats that disagree in their energy or in their writes; `figures`: those of each repeat, by path."""
+def stability_notices(headline: Definition, repeats: Sequence[Repeat], figures: Sequence[Figures]) -> list[Notice]:
+    """Notices of repeats that disagree in their energy or in their writes; `figures`: those of each repeat, by path."""
     repeated = _headlines(headline, repeats, figures)
-    return (repeat_warnings(repeated) if repeated else []) + _bytes_warnings(repeats)
+    return (repeat_notices(repeated) if repeated else []) + _bytes_notices(repeats)
 
 
-def busy_warnings(load: ComputerLoad | None, runs: Sequence[Phase]) -> list[str]:
-    """One line if other programs took a considerable share of the computer's processors during the repeats' work.
+def busy_notices(load: ComputerLoad | None, runs: Sequence[Phase]) -> list[Notice]:
+    """One notice if other programs took a considerable share of the computer's processors during the repeats' work.
 
     `load`: of the computer behind a simulated board; None for a real board.
     """
@@ -93,16 +93,17 @@ def busy_warnings(load: ComputerLoad | None, runs: Sequence[Phase]) -> list[str]
         return []
     taken = ", ".join(f"{100 * share:.0f}" for share in shares.values())
     which = f"repeats {min(shares)} to {max(shares)}" if len(shares) > 1 else "the run"
-    return [
-        f"{BUSY}: other programs took {taken} % of its processors in {which}. The simulated board's programs share "
-        "them, and may have run slower or written at other moments; measure when nothing else runs on this computer"
-    ]
+    line = (
+        f"other programs took {taken} % of this computer's processors in {which}. The simulated board's programs share "
+        "them, and may have run slower or written at other moments"
+    )
+    return [Notice(NoticeKind.BUSY, line, "measure when nothing else runs on this computer")]
 
 
-def repeat_warnings(repeated: Repeated) -> list[str]:
-    """At most one line on the scatter of the repeats, with its first words."""
+def repeat_notices(repeated: Repeated) -> list[Notice]:
+    """At most one notice of the scatter of the repeats."""
     said = scatter(repeated)
-    return [f"{UNSTEADY}: {said}"] if said else []
+    return [Notice(NoticeKind.UNSTEADY, said)] if said else []
 
 
 def scatter(repeated: Repeated) -> str:
@@ -113,8 +114,8 @@ def scatter(repeated: Repeated) -> str:
     return next(filter(None, (rule(repeated) for rule in rules)), "")
 
 
-def bytes_warnings(written: Sequence[float], lump: float) -> list[str]:
-    """One line if repeats of the same work wrote unequal amounts.
+def bytes_notices(written: Sequence[float], lump: float) -> list[Notice]:
+    """One notice if repeats of the same work wrote unequal amounts.
 
     Bytes go to a medium in lumps. If these come by chance, the variance of their sum is its mean times the mean lump,
     each weighted by its size (a compound Poisson process).
@@ -130,10 +131,11 @@ def bytes_warnings(written: Sequence[float], lump: float) -> list[str]:
     if chi_square_probability(chi_square, len(written) - 1) >= ALPHA:
         return []
     amounts = ", ".join(f"{each / 1e6:.3g}" for each in written)
-    return [
-        f"{UNSTEADY}: for equal numbers of operations they wrote {amounts} MB to the medium, more unequal than by "
-        "chance; the energy of each contains what it wrote"
-    ]
+    line = (
+        f"for equal numbers of operations the repeats wrote {amounts} MB to the medium, more unequal than by chance; "
+        "the energy of each contains what it wrote"
+    )
+    return [Notice(NoticeKind.UNSTEADY, line)]
 
 
 def unequal(written: Sequence[float]) -> bool:
@@ -157,8 +159,8 @@ def _own_u_j(budget: Budget) -> float:
     return math.hypot(*(budget.parts.get(name, 0.0) for name in NOT_SHARED))
 
 
-def _bytes_warnings(repeats: Sequence[Repeat]) -> list[str]:
-    """Warnings of the bytes that the repeats wrote, by the board's counter."""
+def _bytes_notices(repeats: Sequence[Repeat]) -> list[Notice]:
+    """Notices of the bytes that the repeats wrote, by the board's counter."""
     lumps: list[Float64Array] = []
     for repeat in repeats:
         if isinstance(repeat.samples, Missing):
@@ -169,7 +171,7 @@ def _bytes_warnings(repeats: Sequence[Repeat]) -> list[str]:
     counts = [operations(repeat).value or 1.0 for repeat in repeats]
     written = [float(of.sum()) * fmean(counts) / count for of, count in zip(lumps, counts, strict=True)]
     every = np.concatenate(lumps)
-    return bytes_warnings(written, float((every**2).sum() / every.sum())) if every.any() else []
+    return bytes_notices(written, float((every**2).sum() / every.sum())) if every.any() else []
 
 
 def _trend(repeated: Repeated) -> str:

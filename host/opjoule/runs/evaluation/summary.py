@@ -15,9 +15,10 @@ import pyarrow as pa
 
 from opjoule.attribution.shares import Attribution
 from opjoule.base.errors import DataFault, RecordFault
+from opjoule.base.notices import Grade, Notice, NoticeKind
 from opjoule.base.units import Missing, Quantity, Unstated
 from opjoule.energy.budget import Budget
-from opjoule.energy.near_range import near_range_warnings
+from opjoule.energy.near_range import near_range_notices
 from opjoule.energy.operations import schemas
 from opjoule.energy.operations.board_files import read_system
 from opjoule.energy.operations.computer_load import COMPUTER, ComputerLoad
@@ -29,12 +30,12 @@ from opjoule.runs.evaluation.attributed import (
     MediumTrace,
     WorkedRun,
     attributed,
-    background_warnings,
+    background_notices,
     course_table,
-    opening_warnings,
-    waiting_warnings,
+    opening_notices,
+    waiting_notices,
 )
-from opjoule.runs.evaluation.faults import TraceFault, short_run_warnings, trace_faults
+from opjoule.runs.evaluation.faults import short_run_notices, trace_faults
 from opjoule.runs.evaluation.marked_phases import by_path, by_phase, phase_figures
 from opjoule.runs.evaluation.quantities.common import COMMON, above_idle
 from opjoule.runs.evaluation.quantities.definition import Quantities
@@ -43,12 +44,12 @@ from opjoule.runs.evaluation.quantities.operations import operations as operatio
 from opjoule.runs.evaluation.quantities.operations import per_operation
 from opjoule.runs.evaluation.quantities.repeat import NO_IDLE, Repeat, RepeatEnergy, StorageEnergy, SystemSamples
 from opjoule.runs.evaluation.repeat_energy import HARNESS, AlignedTrace, Harness, repeat_energy
-from opjoule.runs.evaluation.stability import busy_warnings, stability_warnings
-from opjoule.runs.evaluation.until import until_warnings
+from opjoule.runs.evaluation.stability import busy_notices, stability_notices
+from opjoule.runs.evaluation.until import until_notices
 from opjoule.runs.evaluation.wording import Wording, wording_of
 from opjoule.runs.record.job_results import job_results
 from opjoule.runs.record.phases import Cycle, Phase, Role, worked_repeats
-from opjoule.runs.record.result import stand_in_words
+from opjoule.runs.record.result import stand_in
 from opjoule.runs.record.run import Generator, Run
 from opjoule.runs.record.run_record import RunRecord
 
@@ -72,7 +73,7 @@ class AlignedRun:
     """Trace of the sensor in the medium's own supply."""
 
 
-def build_result(parts: AlignedRun) -> tuple[dict[str, Any], list[TraceFault]]:
+def build_result(parts: AlignedRun) -> tuple[dict[str, Any], list[Notice]]:
     """All entries of result.json, nothing withheld yet, and the trace's faults. Raises: DataFault: no complete run."""
     record, phases, aligned = parts.record, parts.phases, parts.aligned
     numbers = worked_repeats(phases)
@@ -104,7 +105,7 @@ def build_result(parts: AlignedRun) -> tuple[dict[str, Any], list[TraceFault]]:
         "alignment": parts.alignment.stated(),
         "timebase": repeats[0].energy.run.timebase.stated(),
         "by_operation": by_operation(repeats),
-        "warnings": _warnings(parts, wording, repeats, figures),
+        "notices": _notices(parts, wording, repeats, figures),
         **({"disturbed": disturbance} if (disturbance := record.run.found.device.disturbance) else {}),
         **({"server": server_usage(files)} if (files := record.raw_files("server-*.csv")) else {}),
         "generator": _generator(record.run),
@@ -114,26 +115,28 @@ def build_result(parts: AlignedRun) -> tuple[dict[str, Any], list[TraceFault]]:
     return result, [fault for repeat in repeats for fault in trace_faults(repeat.number, repeat.energy, sensor)]
 
 
-def _warnings(parts: AlignedRun, wording: Wording, repeats: Sequence[Repeat], figures: Sequence[Figures]) -> list[str]:
-    """Every line to be read with the figures: those of the measurement, and those of this evaluation."""
+def _notices(
+    parts: AlignedRun, wording: Wording, repeats: Sequence[Repeat], figures: Sequence[Figures]
+) -> list[Notice]:
+    """Everything to be read with the figures: what the measurement noted, and what this evaluation does."""
     record, phases, aligned, run = parts.record, parts.phases, parts.aligned, parts.record.run
     runs = [phase for phase in phases if phase.role is Role.WORK]
     operations = fmean(operations_of(repeat).value for repeat in repeats)
     rate_per_s = operations / fmean(repeat.run_s for repeat in repeats)
-    lines = [
-        *run.found.warnings,
-        *short_run_warnings(
+    made = [
+        *(notice for notice in run.notices if notice.kind.grade is Grade.NOTE),
+        *short_run_notices(
             runs, aligned.cells.period_ns, lambda times, run_s: wording.longer(run, times, run_s, operations)
         ),
-        *busy_warnings(_computer_load(record), runs),
-        *stability_warnings(wording.quantities.headline, repeats, figures),
-        *until_warnings(run.until_u),
-        *waiting_warnings(repeats, wording.slower(rate_per_s)),
-        *opening_warnings(run.loader, [repeat.number for repeat in repeats]),
-        *background_warnings(runs, repeats, parts.events),
-        *_notes(wording, record, aligned, phases),
+        *busy_notices(_computer_load(record), runs),
+        *stability_notices(wording.quantities.headline, repeats, figures),
+        *until_notices(run.until_u),
+        *waiting_notices(repeats, wording.slower(rate_per_s)),
+        *opening_notices(run.loader, [repeat.number for repeat in repeats]),
+        *background_notices(runs, repeats, parts.events),
+        *_of_study(wording, record, aligned, phases),
     ]
-    return list(dict.fromkeys(lines))
+    return list(dict.fromkeys(made))
 
 
 def _computer_load(record: RunRecord) -> ComputerLoad | None:
@@ -144,20 +147,20 @@ def _computer_load(record: RunRecord) -> ComputerLoad | None:
     try:
         return ComputerLoad.read(record.intact(name))
     except RecordFault as fault:
-        record.add_fault(str(fault))
+        record.add_notices(Notice(NoticeKind.FAULT, str(fault)))
         return None
 
 
-def _notes(wording: Wording, record: RunRecord, aligned: AlignedTrace, phases: Sequence[Phase]) -> list[str]:
-    """Notes on the study, on substitutes, and on unseen bursts that may have exceeded the meter's range."""
+def _of_study(wording: Wording, record: RunRecord, aligned: AlignedTrace, phases: Sequence[Phase]) -> list[Notice]:
+    """Notices of the study, of substitutes, and of unseen bursts that may have exceeded the meter's range."""
     windows = [aligned.window(phase, phase) for phase in phases if phase.role is Role.WORK]
     spans = [(window.start_ns, window.end_ns) for window in windows]
-    stand_ins: list[str] = []
+    stand_ins: list[Notice] = []
     with suppress(RecordFault):  # of a killed job, whose file may be cut anywhere
         for software in job_results(record)[1]:
             if name := software.stand_in:
-                stand_ins.append(stand_in_words(software.name, name))
-    near_range = near_range_warnings(aligned.cells, aligned.sensor, spans)
+                stand_ins.append(stand_in(software.name, name))
+    near_range = near_range_notices(aligned.cells, aligned.sensor, spans)
     return [*wording.notes(record.run), *stand_ins, *near_range]
 
 
@@ -243,7 +246,7 @@ def _samples(record: RunRecord, cycle: Cycle, cores: int) -> SystemSamples | Mis
         samples = read_system(record.intact(f"raw/repeat-{cycle.work.repeat}.system.csv"))
         return SystemSamples.of_cycle(samples, cycle, cores)
     except RecordFault as fault:
-        record.add_fault(str(fault))
+        record.add_notices(Notice(NoticeKind.FAULT, str(fault)))
         return Missing(str(fault))
 
 

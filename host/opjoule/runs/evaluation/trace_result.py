@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from opjoule.base.errors import AlignmentError, OpJouleError
+from opjoule.base.notices import Grade, Notice, NoticeKind, withheld_by
 from opjoule.base.units import Measured, Missing, Quantity, Unstated, exact
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.clocks.exchanges import METER_EXCHANGES, fit_exchanges, read_exchanges
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import ErrorBounds
-from opjoule.energy.near_range import near_range_warnings
+from opjoule.energy.near_range import near_range_notices
 from opjoule.energy.trace.journal import read_trace, to_parquet
 from opjoule.energy.uncertainty import mean_voltage_u_v
 from opjoule.energy.window import EnergyResult, Window, seen, window_energy_j
-from opjoule.runs.evaluation.clock_rates import odd_clock_lines
+from opjoule.runs.evaluation.clock_rates import odd_clocks
 from opjoule.runs.evaluation.corrected_trace import CorrectedTrace
 from opjoule.runs.evaluation.faults import backwards, withhold
 from opjoule.runs.evaluation.wording import TRACE
-from opjoule.runs.record.groups import ENERGY
 from opjoule.runs.record.json_file import write_json
 from opjoule.runs.record.result import RESULT_SCHEMA
 from opjoule.runs.record.run_record import RunRecord
@@ -33,19 +35,19 @@ def conclude_trace(record: RunRecord) -> bool:
         for pattern in ("power*.arrows", "gaps*.arrows", "edges*.arrows", "bus*.arrows"):
             record.raw_files(pattern)
         to_parquet(record.directory)
-        odd = next((line for line, withholds in odd_clock_lines(record) if withholds), "")
-        if odd:
-            record.add_fault(odd, withholds=(ENERGY,))
+        odd = [notice for notice in odd_clocks(record) if notice.withholds][:1]
+        record.add_notices(*odd)
         record.update(clocks_checked=True)
+        noted = [notice for notice in record.run.notices if notice.kind.grade is Grade.NOTE]
         numbers = trace_result(record)
         if odd:  # one of the clocks that give the seconds is wrong
-            numbers = withhold(numbers, {ENERGY: odd}, TRACE.quantities)
-            numbers["duration_s"] = Missing(f"withheld: {odd}", "s")
-        if said := [*record.run.found.warnings, *numbers.get("warnings", [])]:
-            numbers["warnings"] = said
+            numbers = withhold(numbers, withheld_by(odd), TRACE.quantities)
+            numbers["duration_s"] = Missing(f"withheld: {odd[0].text}", "s")
+        if said := [*noted, *numbers.get("notices", [])]:
+            numbers["notices"] = said
         contents = {"schema": RESULT_SCHEMA, "simulated": record.simulated, **numbers}
     except OpJouleError as error:
-        record.add_fault(str(error))
+        record.add_notices(Notice(NoticeKind.FAULT, str(error)))
         return False
     write_json(record.path("result.json"), contents)
     return True
@@ -65,8 +67,7 @@ def trace_result(record: RunRecord) -> dict[str, Any]:
     if sensor is not None:
         corrected = CorrectedTrace.of(trace, sensor)
         trace, sensor = corrected.trace, corrected.sensor
-        if corrected.refusal:
-            record.add_fault(corrected.refusal)
+        record.add_notices(*corrected.refusal)
     cells = Cells.of(trace)
     host = None if sensor is None else meter_to_host(record)
     window = Window.of_meter(cells.start_ns, cells.end_ns, host)
@@ -74,8 +75,7 @@ def trace_result(record: RunRecord) -> dict[str, Any]:
         raise AlignmentError("by its round trips with this computer the meter's clock ran backwards: was it restarted?")
     bounds = sensor or unknown_sensor(float(cells.current_a.max()))
     energy = window_energy_j(cells, window, bounds)
-    for fault in backwards("trace", energy, bounds):
-        record.add_fault(fault.line)
+    record.add_notices(*(replace(fault, withholds=()) for fault in backwards("trace", energy, bounds)))
     entries: dict[str, Any] = {
         **_numbers(energy, cells, sensor),
         "lost_samples": exact(energy.lost_samples, "1"),
@@ -83,8 +83,8 @@ def trace_result(record: RunRecord) -> dict[str, Any]:
     }
     if reason := no_uncertainty(record, sensor):
         return {key: unstated(value, reason) for key, value in entries.items()}
-    if near := near_range_warnings(cells, sensor, [(cells.start_ns, cells.end_ns)]) if sensor else []:
-        entries["warnings"] = near
+    if near := near_range_notices(cells, sensor, [(cells.start_ns, cells.end_ns)]) if sensor else []:
+        entries["notices"] = near
     shared = {"shared": {"budget": energy.budget.shared}} if energy.budget.shared else {}
     return {**entries, "timebase": energy.timebase.stated(), "budget": energy.budget.stated(), **shared}
 

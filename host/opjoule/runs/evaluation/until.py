@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from opjoule.base.errors import OpJouleError
+from opjoule.base.notices import Notice, NoticeKind
 from opjoule.base.units import Measured
 from opjoule.energy.budget import Budget
 from opjoule.runs.record.run import UntilOutcome
@@ -85,12 +86,13 @@ def shared_u(budget: Budget) -> float:
     return budget.with_part("repeats", 0.0).energy(0.0).u
 
 
-def until_warnings(outcome: UntilOutcome | None) -> list[str]:
-    """One line if --until-u was requested and not reached."""
+def until_notices(outcome: UntilOutcome | None) -> list[Notice]:
+    """One notice if --until-u was requested and not reached."""
     if outcome is None or not outcome.not_reached:
         return []
     reached = "no interval" if outcome.reached is None else f"±{100 * outcome.reached:.2g} %"
-    return [
+    line = (
         f"--until-u {100 * outcome.asked:g}% was not reached: {reached} after {outcome.repeats} repeats "
         f"({outcome.not_reached})"
-    ]
+    )
+    return [Notice(NoticeKind.NOT_REACHED, line)]

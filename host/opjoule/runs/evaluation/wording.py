@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from opjoule.base.notices import Notice, NoticeKind
 from opjoule.base.units import counted
 from opjoule.boards.databases.registry import known_databases
 from opjoule.runs.evaluation.quantities.common import COMMON, SENSORS
@@ -14,7 +15,7 @@ from opjoule.runs.evaluation.quantities.operations import KEY_VALUE, OPERATIONS
 from opjoule.runs.record.groups import ABOVE_IDLE, ENERGY, PER_OPERATION
 from opjoule.runs.record.job_results import MONGOD, MONGODB_SERVER
 from opjoule.runs.record.phases import Role
-from opjoule.runs.record.result import stand_in_words
+from opjoule.runs.record.result import stand_in
 from opjoule.runs.record.run import Generator, Run
 from opjoule.runs.studies.command.title import title_of
 from opjoule.runs.studies.definition import SYSTEM, in_words
@@ -36,7 +37,7 @@ class Wording:
     longer: Callable[[Run, float, float, float], str]
     """Options after a run that was too short; takes run.json, the factor by which it must be longer, its length [s] and
     its number of operations."""
-    notes: Callable[[Run], list[str]] = lambda run: []
+    notes: Callable[[Run], list[Notice]] = lambda run: []
     """Notes above the figures."""
     apart: Callable[[Run], str] = lambda run: ""
     """Option that makes kinds of operation identifiable; empty if there is none."""
@@ -92,12 +93,12 @@ def _size(effective: Mapping[str, str]) -> str:
     return f" of {effective['fieldcount']} x {effective['fieldlength']} B"
 
 
-def _notes(run: Run) -> list[str]:
+def _notes(run: Run) -> list[Notice]:
     summary = run.summary
     server = summary.settings.get(MONGODB_SERVER, MONGOD)
     is_mongod = server.partition(" ")[0] == MONGOD
-    notes = [] if is_mongod else [stand_in_words(f"another server ({server})", "MongoDB")]
-    return [*notes, ignored_words(summary.ignored)] if summary.ignored else notes
+    notes = [] if is_mongod else [stand_in(f"another server ({server})", "MongoDB")]
+    return [*notes, Notice(NoticeKind.NOTE, ignored_words(summary.ignored))] if summary.ignored else notes
 
 
 def _apart(run: Run) -> str:

@@ -9,7 +9,10 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
 from opjoule.base.errors import BadInput, DeviceFault, MeterFault, RigFault
+from opjoule.base.notices import Notice, NoticeKind
 from opjoule.boards.board import Board
 from opjoule.boards.programs.runner import WorkloadRun
 from opjoule.energy.operations.board_files import MARKS_FILE, PhaseMark
@@ -19,7 +22,6 @@ from opjoule.runs.measuring.plan import Plan
 from opjoule.runs.measuring.progress import PhaseProgress
 from opjoule.runs.measuring.quiet import Rest
 from opjoule.runs.measuring.settling import Settling
-from opjoule.runs.record.groups import ABOVE_IDLE
 from opjoule.runs.record.phases import SIGNATURE, WORKED, Phase, Role
 from opjoule.runs.record.run_record import RunRecord
 from opjoule.runs.studies.interface import Step, Workload
@@ -131,8 +133,7 @@ class Execution:
         self._signature(2)
         self._fetch()
         self._await_board(self.phases[-1].end_board_ns + _TAIL_NS)
-        for line in self._board.probe.warnings():
-            self._record.add_warning(line)
+        self._record.add_notices(*(Notice(NoticeKind.NOTE, line) for line in self._board.probe.warnings()))
 
     def _repeat(self, repeat: int) -> None:
         self._begin_files(f"repeat-{repeat}")
@@ -267,11 +268,7 @@ class Execution:
         self._await_board(after.end_board_ns)
         unsettled = self._settling.wait(self._rest, self._before_bytes, synced=self._written)
         if unsettled:
-            line = f"repeat {repeat}, {step.name}: {unsettled.line}"
-            if unsettled.pollutes_idle:
-                self._record.add_fault(line, withholds=(ABOVE_IDLE,))
-            else:
-                self._record.add_warning(line)
+            self._record.add_notices(replace(unsettled, line=f"repeat {repeat}, {step.name}: {unsettled.line}"))
         end_board_ns = max(self._board_ns(), after.end_board_ns + 1)
         self._add(Phase(step.name, repeat, after.end_board_ns, end_board_ns, role=step.role))
 
@@ -319,7 +316,7 @@ class Execution:
         """Records the probe's messages; a stopped meter ends the run."""
         for line in self._board.probe.faults():
             self._board_faults.append(f"on the board: {line}")
-            self._record.add_fault(self._board_faults[-1])
+            self._record.add_notices(Notice(NoticeKind.ON_BOARD, self._board_faults[-1]))
         if self._capture.error:
             raise self._capture.error
         if ended := self._capture.summary.ended:

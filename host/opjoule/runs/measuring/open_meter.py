@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from opjoule.base.errors import BadInput
+from opjoule.base.notices import Notice
 from opjoule.boards.media.medium import Medium
 from opjoule.clocks.exchanges import Exchange
 from opjoule.energy.calibration.library import FoundCalibration, find_calibration
@@ -87,9 +88,9 @@ class KnownSensors:
         return StorageSensor(medium.sensor, medium.supply)
 
     @property
-    def warnings(self) -> list[str]:
-        """Warnings of old calibrations and of those made at another temperature, a line each."""
-        return [line for calibration in self.found.values() for line in calibration.warnings]
+    def notices(self) -> list[Notice]:
+        """Notices of old calibrations and of those made at another temperature."""
+        return [notice for calibration in self.found.values() for notice in calibration.notices]
 
     def entries(self) -> dict[str, Any]:
         """`sensor` of run.json, and `further_sensors` and `found.calibrations` if there are any."""
@@ -121,7 +122,7 @@ class OpenMeter:
         self,
         folder: Path,
         board_exchange: Callable[[], Exchange] | None = None,
-        tell_fault: Callable[[str], object] | None = None,
+        tell_fault: Callable[[Notice], object] | None = None,
     ) -> Recording:
         """A recording of the meter into a folder; a `with` block begins it. Arguments as for Recording."""
         return Recording(folder, self.meter, self.name, board_exchange, tell_fault)

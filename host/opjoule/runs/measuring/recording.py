@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from opjoule.base.errors import AlignmentError, MeterFault, OpJouleError, of_system
+from opjoule.base.notices import Notice, NoticeKind
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.clocks.exchanges import (
     BOARD_EXCHANGES,
@@ -81,14 +82,14 @@ class Recording:
         meter: Meter,
         name: str,
         board_exchange: Callable[[], Exchange] | None = None,
-        tell_fault: Callable[[str], object] | None = None,
+        tell_fault: Callable[[Notice], object] | None = None,
     ) -> None:
         """Creates the files.
 
         Args:
             name: the meter's name in messages.
             board_exchange: one round trip between host and board; None without a board.
-            tell_fault: is given a line for each file that could not be written.
+            tell_fault: is given a fault for each file that could not be written.
         """
         self.folder = folder
         self._name, self._tell_fault = name, tell_fault
@@ -128,7 +129,7 @@ class Recording:
                 failures.append(failure)
         for line in dict.fromkeys(map(of_system, failures)):
             if self._tell_fault:
-                self._tell_fault(line)
+                self._tell_fault(Notice(NoticeKind.FAULT, line))
         if failures and error is None:
             raise failures[0]
 

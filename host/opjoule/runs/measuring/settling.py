@@ -7,8 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from opjoule.base.notices import Notice, NoticeKind
 from opjoule.energy.trace.power_history import PowerHistory
 from opjoule.runs.measuring.quiet import QUIET_S, Calm, Rest, calm
+from opjoule.runs.record.groups import ABOVE_IDLE
 
 PROGRESS_BYTES: Final = 16 << 20
 """Decrease of the pending writes that counts as progress,"""
@@ -73,16 +75,6 @@ _ASK_AGAIN_S: Final = 10.0
 _POLL_S: Final = 0.1
 
 
-@dataclass(frozen=True)
-class Unsettled:
-    """Effects that were not over when the limit had passed."""
-
-    line: str
-    """Description in words."""
-    pollutes_idle: bool
-    """Whether idle power measured from here on is not that of a board at rest."""
-
-
 @dataclass
 class Settling:
     """Waits on one board and one meter."""
@@ -96,7 +88,7 @@ class Settling:
     """Called with the seconds waited so far and the estimated remaining seconds, or None without an estimate."""
     _started_s: float = 0.0
 
-    def wait(self, rest: Rest | None, before_bytes: int, *, synced: bool) -> Unsettled | None:
+    def wait(self, rest: Rest | None, before_bytes: int, *, synced: bool) -> Notice | None:
         """Waits until writes are on the medium and the power is back at rest, if that is known; returns what is left.
 
         Args:
@@ -109,7 +101,7 @@ class Settling:
             return left
         return self._await_rest(rest, level_bytes) if rest else None
 
-    def _await_written(self, level_bytes: int) -> Unsettled | None:
+    def _await_written(self, level_bytes: int) -> Notice | None:
         """Waits for a medium as long as its writes make progress, however many they are."""
         write_back = WriteBack(level_bytes, time.monotonic())
         while (pending := self.pending_write_bytes()) > level_bytes:
@@ -119,14 +111,14 @@ class Settling:
             if write_back.still_s(now_s) > self.limit_s:
                 line = (
                     f"{pending / 1e6:.0f} MB still wait to be written to the medium, hardly fewer than "
-                    f"{self.limit_s:g} s ago. A program goes on writing, or the medium hangs: end the "
-                    "program, or look for the medium's errors in the board's kernel log (dmesg)"
+                    f"{self.limit_s:g} s ago. A program goes on writing, or the medium hangs"
                 )
-                return Unsettled(line, pollutes_idle=True)
+                remedy = "end the program, or look for the medium's errors in the board's kernel log (dmesg)"
+                return Notice(NoticeKind.UNSETTLED, line, remedy, (ABOVE_IDLE,))
             time.sleep(_PENDING_POLL_S)
         return None
 
-    def _await_rest(self, rest: Rest, level_bytes: int) -> Unsettled | None:
+    def _await_rest(self, rest: Rest, level_bytes: int) -> Notice | None:
         """Waits for the power to come to rest; meanwhile checks at intervals whether the medium still writes."""
         ask_again_s = min(_ASK_AGAIN_S, self.limit_s / 2)
         limit_s = time.monotonic() + self.limit_s
@@ -151,17 +143,18 @@ class Settling:
         self.show(time.monotonic() - self._started_s, remaining_s)
 
 
-def _not_at_rest(now: Calm | None, rest: Rest, limit_s: float) -> Unsettled:
-    """Description in words, and whether idle power can still be measured: little above idle, and not changing."""
+def _not_at_rest(now: Calm | None, rest: Rest, limit_s: float) -> Notice:
+    """A fault, or a note if idle power can still be measured: little above idle, and not changing."""
     if now is None:
-        line = f"settle saw less than {QUIET_S} s of samples in {limit_s:g} s; raise --settle-limit"
-        return Unsettled(line, pollutes_idle=True)
+        line = f"settle saw less than {QUIET_S} s of samples in {limit_s:g} s"
+        return Notice(NoticeKind.UNSETTLED, line, "raise --settle-limit", (ABOVE_IDLE,))
     above = f"{1e3 * now.above_w:+.3g} mW from idle, after {limit_s:g} s"
     if not now.steady or abs(now.above_w) > SHIFT_MAX * abs(rest.mean_w):
         why = "although no writes are pending. The medium or a program is still at work"
-        return Unsettled(f"power not at rest: {above}, {why}; raise --settle-limit", pollutes_idle=True)
+        line = f"power not at rest: {above}, {why}"
+        return Notice(NoticeKind.UNSETTLED, line, "raise --settle-limit", (ABOVE_IDLE,))
     if now.in_bursts:
-        why = "The idle phase was too short to show such bursts; raise --idle"
-        return Unsettled(f"power at rest except for bursts: {above}. {why}", pollutes_idle=False)
-    why = "The board is warmer or cooler than before the run; raise --settle-limit"
-    return Unsettled(f"power steady, but {above}. {why}", pollutes_idle=False)
+        line = f"power at rest except for bursts: {above}. The idle phase was too short to show such bursts"
+        return Notice(NoticeKind.ABOVE_IDLE, line, "raise --idle")
+    line = f"power steady, but {above}. The board is warmer or cooler than before the run"
+    return Notice(NoticeKind.ABOVE_IDLE, line, "raise --settle-limit")

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -40,11 +41,17 @@ _ESCAPED: Final = re.compile("\\\\[bfru]")
 _NESTING: Final = (dict, list)
 
 
-def read_json(path: Path, schema: Schema, check: Callable[[dict[str, Any]], None] = lambda _: None) -> dict[str, Any]:
+def read_json(
+    path: Path,
+    schema: Schema,
+    check: Callable[[dict[str, Any]], None] = lambda _: None,
+    older: Mapping[int, Callable[[dict[str, Any], Path], dict[str, Any]]] = MappingProxyType({}),
+) -> dict[str, Any]:
     """Contents of a JSON file with this schema and version, as `visible` gives them.
 
     Args:
         check: called with the contents as the file has them.
+        older: earlier version -> function that gives contents of that version in today's form.
     Raises:
         FileNotFoundError: there is no such file.
         RecordFault: it is unreadable, or has another schema or an older version.
@@ -65,10 +72,12 @@ def read_json(path: Path, schema: Schema, check: Callable[[dict[str, Any]], None
         raise RecordFault(f"{path}: contains '{visible(stated.name)}', expected '{schema.name}'")
     if stated.version > schema.version:
         raise NewerSchema(path, stated.name, stated.version, schema.version)
-    if stated.version < schema.version:
+    if stated.version < schema.version and stated.version not in older:
         what = f"schema '{stated.name}' version {stated.version}"
         raise RecordFault(f"{path}: {what}, this program reads version {schema.version}")
     check(contents)
+    if stated.version < schema.version:
+        contents = older[stated.version](contents, path) | {"schema": plain(schema)}
     # Most files have no such character; one search of the text shows it without a visit to every value.
     return dict(_visible(contents) if _may_steer(text) else contents)
 

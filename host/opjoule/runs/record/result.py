@@ -1,6 +1,5 @@
 """result.json (docs/reference/run-record.md): every quantity of its study, or the reason for its absence."""
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -8,23 +7,16 @@ from typing import Any, Final
 from msgspec import Struct
 
 from opjoule.base.errors import RecordFault
+from opjoule.base.notices import Notice, NoticeKind
 from opjoule.clocks.cross_check import Check
 from opjoule.runs.record.json_file import Schema, as_value, read_json
+from opjoule.runs.record.older import result_2
 
-RESULT_SCHEMA: Final = Schema("result", 2)
-TOO_SHORT: Final = "too short to be representative"
-"""Part of the warning of a run from which nothing can be concluded."""
-WAITED: Final = "operations waited for"
-"""Part of the warning of a run in which operations waited for a considerable part of the time."""
-BUSY: Final = "busy computer"
-"""First words of the warning of a simulated run during which other programs took the computer's processors."""
-UNSTEADY: Final = "unsteady repeats"
-"""First words of the warning of repeats that differ in their energy or their writes by more than chance."""
+RESULT_SCHEMA: Final = Schema("result", 3)
 NUMBER_MAX: Final = 1e300
 """Limit for the check of a damaged file; no quantity comes near it."""
 _WORDS: Final = (str, bool)
 _NUMBERS: Final = (int, float)
-_STAND_IN: Final = re.compile(r" stands in for (.+?): these are not \1's figures")
 
 
 class StatedAlignment(Struct, frozen=True):
@@ -60,8 +52,8 @@ class Conclusion(Struct, frozen=True):
     schema: Schema = RESULT_SCHEMA
     simulated: bool = False
     repeats: int | None = None
-    warnings: tuple[str, ...] = ()
-    """Lines shown above the figures."""
+    notices: tuple[Notice, ...] = ()
+    """What stands above the figures."""
     alignment: StatedAlignment | None = None
     timebase: StatedTimebase = StatedTimebase()
     by_repeat: dict[str, RepeatValues] = {}
@@ -71,36 +63,20 @@ class Conclusion(Struct, frozen=True):
 
     @property
     def too_short(self) -> bool:
-        """True if its warnings state that the run was too short for any conclusion."""
-        return any(map(says_too_short, self.warnings))
+        """True if the run was too short for any conclusion."""
+        return any(notice.kind is NoticeKind.TOO_SHORT for notice in self.notices)
 
 
-def says_too_short(line: str) -> bool:
-    """True for the warning of a run from which nothing can be concluded."""
-    return TOO_SHORT in line
-
-
-def says_waited(line: str) -> bool:
-    """True for the warning of a run in which operations waited for a considerable part of the time."""
-    return WAITED in line.lower()
-
-
-def stand_in_words(software: str, name: str) -> str:
-    """The warning of a run in which other software was measured in place of `name`."""
-    return f"{software} stands in for {name}: these are not {name}'s figures"
-
-
-def stands_in_for(line: str) -> str:
-    """Name of the software that was replaced, from the warning of a stand-in; empty for any other warning."""
-    match = _STAND_IN.search(line)
-    return match[1] if match else ""
+def stand_in(software: str, name: str) -> Notice:
+    """The notice of a run in which other software was measured in place of `name`."""
+    return Notice(NoticeKind.STAND_IN, f"{software} stands in for {name}: these are not {name}'s figures", about=name)
 
 
 def read_result(directory: Path) -> Conclusion:
     """Reads result.json of a run directory. Raises: RecordFault: absent or corrupt. NewerSchema: a newer version."""
     path = directory / "result.json"
     try:
-        contents = read_json(path, RESULT_SCHEMA)
+        contents = read_json(path, RESULT_SCHEMA, older={2: result_2})
     except FileNotFoundError:
         why = "no result.json: the run did not end, see status in run.json"
         raise RecordFault(f"{directory}: {why}") from None

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from msgspec import Struct, field
 
+from opjoule.base.notices import Notice
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.runs.record.json_file import Schema
@@ -128,8 +129,6 @@ class Found(Struct, frozen=True):
     imported: Imported = Imported()
     calibrations: dict[str, str] = {}
     """Sensor -> date and reference of its calibration."""
-    warnings: tuple[str, ...] = ()
-    """Lines shown above the figures."""
 
 
 class KindSummary(Struct, frozen=True):
@@ -228,8 +227,8 @@ class Run(Struct, frozen=True):
     """True if any number of the run comes from the simulated rig."""
     asked: AskedFor = AskedFor()
     found: Found = Found()
-    faults: tuple[str, ...] = ()
-    """Faults, one line each."""
+    notices: tuple[Notice, ...] = ()
+    """Faults, and all else that stands above the figures."""
     sensor: ErrorBounds | None = None
     """Error bounds of the meter; None if they are not known."""
     further_sensors: dict[int, ErrorBounds] = {}
@@ -251,8 +250,6 @@ class Run(Struct, frozen=True):
     """Loader summaries by the tag of their phase, for example "run-1"."""
     state: GateOutcome = GateOutcome()
     least_voltage: LeastVoltageFound = LeastVoltageFound()
-    withheld: dict[str, str] = {}
-    """Group of figures -> the first fault that makes them wrong."""
     clocks_checked: bool = False
     """True if the rates of the clocks were checked against their bounds when the run ended."""
     until_u: UntilOutcome | None = None

@@ -11,22 +11,24 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, get_args
 
 from opjoule.base.errors import NO_ROOM, RecordFault
 from opjoule.base.files import file_sha256, on_the_medium
+from opjoule.base.notices import Notice, NoticeKind, faults_of, withheld_by
 from opjoule.base.passwords import all_masked
 from opjoule.base.scripts import program
 from opjoule.runs.record.checksums import FileChecks, checksums
 from opjoule.runs.record.directory import RESERVE, RESERVE_BYTES, RUN, check_files, check_inside, give_up_reserve, take
 from opjoule.runs.record.json_file import DAMAGE, Schema, as_value, plain, read_json, visible, write_json
+from opjoule.runs.record.older import run_3
 from opjoule.runs.record.run import Run, Status
 from opjoule.runs.record.seals import SEALS, changed_since_sealed, close_unfinished
 
-RUN_SCHEMA: Final = Schema("run", 3)
+RUN_SCHEMA: Final = Schema("run", 4)
 DIGEST = "digest"
 """Key of run.json: SHA-256 of everything else in it."""
 
@@ -52,7 +54,7 @@ class RunRecord:
         """
         take(directory)
         head = {"schema": plain(RUN_SCHEMA), "status": "partial", "simulated": simulated}
-        record = cls(directory, {**head, "asked": plain(asked), "found": {}, "faults": []})
+        record = cls(directory, {**head, "asked": plain(asked), "found": {}, "notices": []})
         try:
             record._write()
         except BaseException:
@@ -77,7 +79,7 @@ class RunRecord:
                 )
 
         try:
-            record = cls(directory, read_json(path, RUN_SCHEMA, check))
+            record = cls(directory, read_json(path, RUN_SCHEMA, check, {3: run_3}))
         except (FileNotFoundError, NotADirectoryError):
             raise RecordFault(f"{directory} is not a run record: it has no run.json") from None
         check_inside(directory, *(record.run.checksums or {}))
@@ -101,9 +103,9 @@ class RunRecord:
         return self._run.simulated
 
     @property
-    def faults(self) -> list[str]:
-        """Faults, one line each."""
-        return list(self._run.faults)
+    def faults(self) -> list[Notice]:
+        """Its faults."""
+        return faults_of(self._run.notices)
 
     def path(self, name: str) -> Path:
         """Path of one file of the record, for example `path("operations.oplog")`."""
@@ -119,15 +121,16 @@ class RunRecord:
             self.document[key] = {**old, **value} if merge else value  # type: ignore[dict-item]
         self._write()
 
-    def add_fault(self, line: str, withholds: Sequence[str] = ()) -> None:
-        """Adds a line to the faults; `withholds`: groups of figures that it makes wrong (runs/evaluation/faults.py).
+    def add_notices(self, *notices: Notice) -> None:
+        """Adds those notices that the record does not have yet.
 
-        On a full medium, the line is written into the reserved space. If it cannot be written at all, it is kept for
+        On a full medium, they are written into the reserved space. If they cannot be written at all, they are kept for
         the next write, which then raises.
         """
-        self.document["faults"] = [*self.faults, line]
-        for group in withholds:
-            self.document.setdefault("withheld", {}).setdefault(group, line)
+        new = [notice for notice in dict.fromkeys(notices) if notice not in self._run.notices]
+        if not new:
+            return
+        self.document["notices"] = plain([*self._run.notices, *new])
         try:
             self._write()
         except OSError as error:
@@ -136,14 +139,10 @@ class RunRecord:
             with suppress(OSError):
                 self._write()
 
-    def add_warning(self, line: str) -> None:
-        """Adds a line to be shown above the figures; it withholds none of them."""
-        self.update(found={"warnings": [*self.run.found.warnings, line]})
-
     @property
     def withheld(self) -> dict[str, str]:
         """Group of figures -> the first fault that makes them wrong."""
-        return self._run.withheld
+        return withheld_by(self._run.notices)
 
     def written(self, *paths: Path) -> None:
         """Computes the SHA-256 of complete files that will not change; `finish` then has less to read."""
@@ -199,8 +198,7 @@ class RunRecord:
         closed = close_unfinished(self.directory)
         self.update(damaged=closed.damaged)
         self._known, self._checks = {**self._known, **closed.sha256}, None
-        for line in [*closed.damaged.values(), *closed.said]:
-            self.add_fault(line)
+        self.add_notices(*(Notice(NoticeKind.FAULT, line) for line in (*closed.damaged.values(), *closed.said)))
 
     def _checked(self) -> FileChecks:
         """Comparison of the files with their checksums; made once."""

@@ -221,9 +221,9 @@ def test_the_note_is_among_the_warnings_of_a_measurement_with_hardware_alone(rig
     command_line = ["--db", "leveldb", "--device", "rpi4", "--rig", str(rig)]
     options = commands.parse(command_line).options
     plan = planning.make_plan(options)
-    warnings = planning.rig_warnings(plan, read_rig(rig), options)
-    assert [warning for warning in warnings if "has not been commissioned" in warning]
-    assert not planning.rig_warnings(plan, None, options)
+    warnings = planning.rig_notices(plan, read_rig(rig), options)
+    assert [warning for warning in warnings if "has not been commissioned" in warning.line]
+    assert not planning.rig_notices(plan, None, options)
 
 
 def test_a_dialogue_wants_a_reason_and_ends_with_its_input():

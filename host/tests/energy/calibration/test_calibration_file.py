@@ -97,8 +97,8 @@ def test_a_file_under_another_sensors_name_is_refused(tmp_path):
 def test_an_old_or_hot_calibration_is_used_and_warned_of(tmp_path, now_utc, temperature_c, words):
     write_calibration(tmp_path, made())
     calibration = find_calibration(tmp_path, BOUNDS, simulated=False, temperature_c=temperature_c, now_utc=now_utc)
-    assert len(calibration.warnings) == len(words)
-    assert all(word in line for word, line in zip(words, calibration.warnings, strict=True))
+    assert len(calibration.notices) == len(words)
+    assert all(word in notice.text for word, notice in zip(words, calibration.notices, strict=True))
 
 
 def test_the_interval_grows_with_the_distance_from_the_calibrations_temperature(tmp_path):

@@ -21,7 +21,7 @@ from opjoule.energy.calibration.fitting import CalibrationFault, calibrate
 from opjoule.energy.calibration.reference import Accuracy, multimeter
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import Shunt
-from opjoule.energy.near_range import near_range_warnings
+from opjoule.energy.near_range import near_range_notices
 from opjoule.energy.trace.power_trace import PowerTrace
 from opjoule.energy.window import Window, WindowError, window_energy_j
 from opjoule.meters.chips.chip import SensorSettings
@@ -29,7 +29,7 @@ from opjoule.meters.chips.ina219 import INA219, ina219_breakout
 from opjoule.meters.messages import Mode
 from opjoule.meters.registry import open_meter
 from opjoule.pages.report.advice import LONGER_IDLE, remedies
-from opjoule.runs.evaluation.faults import short_run_warnings
+from opjoule.runs.evaluation.faults import short_run_notices
 from opjoule.runs.evaluation.wording import YCSB as WORDING
 from opjoule.runs.measuring.open_meter import KnownSensors
 from opjoule.runs.measuring.plan import SETTLE_LIMIT_S
@@ -72,10 +72,14 @@ def worded_run(run_s: float, operations: int, *, seconds: bool = False) -> Run:
     )
 
 
+def texts(notices):
+    return " ".join(notice.text for notice in notices)
+
+
 @CASES.advice("too short to be representative", r"--seconds (\d+)")
 def too_short_in_seconds(advice, monkeypatch):
     run = worded_run(float(advice[1]) if advice else 0.3, 20_000, seconds=True)
-    return " ".join(short_run_warnings(run.phases, 532_000, lambda *far: WORDING.longer(run, *far, 20_000)))
+    return texts(short_run_notices(run.phases, 532_000, lambda *far: WORDING.longer(run, *far, 20_000)))
 
 
 @CASES.advice("too short to be representative", r"--operations (\d+)")
@@ -83,14 +87,14 @@ def too_short_in_operations(advice, monkeypatch):
     each_s = 0.3 / 20_000
     operations = int(advice[1]) if advice else 20_000
     run = worded_run(each_s * operations, operations)
-    return " ".join(short_run_warnings(run.phases, 532_000, lambda *far: WORDING.longer(run, *far, operations)))
+    return texts(short_run_notices(run.phases, 532_000, lambda *far: WORDING.longer(run, *far, operations)))
 
 
 def settled(advice, monkeypatch, power_w, before_s, rest=None):
     """What is said after waiting for `before_s`, and for the option's usual value where it is advised."""
     limit_s = max(option_value(advice[1]), 10 * before_s) if advice else before_s
     unsettled, _ = SettlingClock(monkeypatch, power_w).wait(limit_s=limit_s, rest=rest or Rest(3.0, 0.01, 0.003))
-    return unsettled.line if unsettled else ""
+    return unsettled.text if unsettled else ""
 
 
 @CASES.advice("settle saw less than", LIMIT)
@@ -220,7 +224,7 @@ def bursts_near_the_range(advice, monkeypatch):
     rng = np.random.default_rng(1)
     sensor = INA219.error_bounds(INA219.ranges[-1].code, 1.0, Shunt(0.05 if advice else 0.1))
     cells = cells_of(2.4 + 0.05 * rng.standard_normal(4000), 532_000)
-    return " ".join(near_range_warnings(cells, sensor, [(0, 2_000_000_000)]))
+    return texts(near_range_notices(cells, sensor, [(0, 2_000_000_000)]))
 
 
 @CASES.advice("reaches outside the power trace", "record longer")

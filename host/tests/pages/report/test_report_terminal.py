@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 from msgspec import structs
+from opjoule.base.notices import Notice, NoticeKind
 from opjoule.cli.commands import main
 from opjoule.pages.report.advice import REMEDIES, largest_parts, remedies
 from opjoule.pages.report.terminal import print_summary
 from opjoule.runs.evaluation.wording import COMMAND, YCSB
-from opjoule.runs.record.result import BUSY, UNSTEADY
 from opjoule.runs.record.run import Generator, LoaderSummary
 from opjoule.runs.record.run_record import RunRecord
 from report_record import RESULT, make_record, make_trace, put_result
@@ -124,14 +124,14 @@ def test_advice_is_in_the_words_of_the_study(part, tmp_path: Path) -> None:
 
 def test_a_short_run_has_one_number_of_operations_in_note_and_advice(tmp_path: Path) -> None:
     make_record(tmp_path)
-    note = "the run is too short to be representative: 9 samples. At least 1 s and 500 samples are needed: "
+    note = Notice(NoticeKind.TOO_SHORT, "it took 9 samples", "--seconds 50, or --operations 340000")
     uncertain = {"value": 1.0, "u": 0.5, "unit": "J"}
     put_result(
         tmp_path,
         {
             **RESULT,
             "marginal_energy_j": uncertain,
-            "warnings": [note + "--seconds 50, or --operations 340000"],
+            "notices": [note],
         },
     )
     said = " ".join(summary(tmp_path).split())
@@ -198,26 +198,23 @@ def test_a_run_in_mix_blocks_says_so(tmp_path: Path) -> None:
 
 
 def test_json_holds_every_caution_that_the_terminal_prints(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Each banner's text is in `status`, `faults`, `altered` or `warnings`, and each of those is printed."""
+    """Each banner is in `simulated` or `notices`, and each of those is printed."""
     record = make_record(tmp_path)
-    record.add_warning("this computer's disk was slower than the simulated medium")
-    said = [f"{BUSY}: other programs took 40 %", f"{UNSTEADY}: one repeat is far off"]
-    put_result(tmp_path, {**RESULT, "warnings": [*record.run.found.warnings, *said]})
+    record.add_notices(Notice(NoticeKind.NOTE, "this computer's disk was slower than the simulated medium"))
+    said = [Notice(NoticeKind.BUSY, "others took 40 %"), Notice(NoticeKind.UNSTEADY, "one repeat is far off")]
+    put_result(tmp_path, {**RESULT, "notices": [*record.run.notices, *said]})
     record = RunRecord.open(tmp_path)
-    record.add_fault("the board was throttled")
+    record.add_notices(Notice(NoticeKind.FAULT, "the board was throttled"))
     record.finish("complete")
     (tmp_path / "events.parquet").write_bytes(b"changed")
     assert main(["runs", "show", str(tmp_path), "--json"]) == 4
     told = json.loads(capsys.readouterr().out)
     printed = [line.strip() for line in summary(tmp_path, width=1000).splitlines()]
-    banners = [line for line in printed if line.split("  ")[0] in TITLES]
+    titles = {kind.upper(): kind for kind in NoticeKind}
+    banners = [line for line in printed if line.split("  ")[0] in titles]
     assert told["simulated"] is True and told["status"] == "complete"
-    cautions = [*told["faults"], *told["altered"], *told["warnings"]]
-    assert len(cautions) == len(set(cautions)) == 5 and len(banners) == 1 + len(cautions)
-    for line in cautions:
-        assert any(line.lower() in banner.lower() for banner in banners), line
-    for banner in banners[1:]:
-        assert any(line.lower() in banner.lower() for line in cautions), banner
-
-
-TITLES = ("SIMULATED", "ALTERED", "WITH FAULTS", "NOTE")
+    kinds = [NoticeKind.ALTERED, NoticeKind.FAULT, NoticeKind.NOTE, NoticeKind.BUSY, NoticeKind.UNSTEADY]
+    assert [notice["kind"] for notice in told["notices"]] == kinds
+    assert [titles[line.split("  ")[0]] for line in banners] == [NoticeKind.SIMULATED, *kinds]
+    for notice, banner in zip(told["notices"], banners[1:], strict=True):
+        assert notice["line"].lower() in banner.lower()

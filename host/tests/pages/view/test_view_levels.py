@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import opjoule
 import pytest
+from opjoule.base.notices import Notice, NoticeKind
 from opjoule.energy.sensor_calibration import Correction, SensorCalibration
 from opjoule.energy.trace import parquet_file
 from opjoule.energy.trace.journal import TraceJournal, to_parquet
@@ -115,7 +116,7 @@ def test_a_cache_that_is_not_good_is_made_anew(record, monkeypatch, how):
     elif how == "another version":
         monkeypatch.setattr(levels, "VERSION", 99)
     else:
-        RunRecord.open(record).add_fault("something that was found later")
+        RunRecord.open(record).add_notices(Notice(NoticeKind.FAULT, "something that was found later"))
     assert kept_levels(opjoule.open_run(record)) is None
     assert_alike(make_levels(opjoule.open_run(record)), made)
     assert kept_levels(opjoule.open_run(record)) is not None

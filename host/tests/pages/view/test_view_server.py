@@ -179,7 +179,7 @@ def test_the_list_says_what_to_know_of_a_run_and_what_its_note_is(server, folder
     listed = {run["name"]: run for run in ask(server, "runs")[1]["runs"]}
     made = listed["20261122-made"]
     assert (made["note"], made["tags"]) == ("the first", ["paper"])
-    assert ["one run", ONE_RUN] in made["cautions"] and made["simulated"] is True
+    assert {"mark": "one run", "text": ONE_RUN.text, "is_grave": False} in made["notices"] and made["simulated"] is True
     assert made["headline"] == quantity_text(
         opjoule.open_run(folder / "20261122-made")["marginal_energy_per_operation_j"]
     )

@@ -8,21 +8,19 @@ import re
 from pathlib import Path
 
 import pytest
+from opjoule.base.notices import Notice, NoticeKind
 from opjoule.cli.commands import main
 from opjoule.pages.comparison.page import write_campaign_page
 from opjoule.pages.plots import figures
 from opjoule.results.comparison.index import gather
 from opjoule.results.comparison.run_warnings import summary_of
-from opjoule.runs.record.result import WAITED, stand_in_words
+from opjoule.runs.record.result import stand_in
 from opjoule.runs.record.run_record import RunRecord
 from plotted_runs import make_campaign
 from report_record import make_record, put_result
 
-SHORT = (
-    "the run is too short to be representative: it took 0.0109 s, 10 samples. At least 1 s and 500 samples are needed: "
-    "--seconds 30"
-)
-NOTE = "bursts between two samples may have gone beyond the meter's range"
+SHORT = Notice(NoticeKind.TOO_SHORT, "the run took 0.0109 s, 10 samples", "--seconds 30")
+NOTE = Notice(NoticeKind.NEAR_RANGE, "bursts between two samples may have gone beyond the meter's range")
 
 
 @pytest.fixture(scope="module")
@@ -34,16 +32,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = make_campaign(tmp_path_factory.mktemp("runs") / "campaign")
     for block in (1, 2):
         warn(made / f"leveldb-sd-{block}", SHORT)
-        warn(made / f"rocksdb-sd-{block}", f"{WAITED} {30 + block} % of their time: the engine blocked them")
+        warn(made / f"rocksdb-sd-{block}", Notice(NoticeKind.WAITED, f"operations waited {30 + block} % of their time"))
     warn(made / "sqlite-sd-1", NOTE)
     record = RunRecord.open(made / "sqlite-sd-1")
-    record.add_fault("12 samples were lost")
+    record.add_notices(Notice(NoticeKind.FAULT, "12 samples were lost"))
     record.finish("complete")
     return made
 
 
-def warn(place: Path, line: str) -> None:
-    put_result(place, json.loads((place / "result.json").read_text()) | {"warnings": [line]})
+def warn(place: Path, notice: Notice) -> None:
+    put_result(place, json.loads((place / "result.json").read_text()) | {"notices": [notice]})
 
 
 def said(capsys: pytest.CaptureFixture[str], *argv: object, status: int = 0) -> str:
@@ -56,7 +54,7 @@ def test_a_comparison_of_runs_that_are_too_short_warns_first_and_concludes_nothi
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text = said(capsys, "compare", f"{folder}/leveldb-sd-*", f"{folder}/leveldb-ssd-usb3-*", "--by", "storage")
-    assert text.index("TOO SHORT: leveldb-sd-1 and 1 more run: The run is too short") < text.index("6.")
+    assert text.index("TOO SHORT: leveldb-sd-1 and 1 more run: The run took") < text.index("6.")
     assert "No medium is named best: the runs are too short for a conclusion." in text
     assert "p <" not in text.split("Intervals")[0] and "p =" not in text and "used the least" not in text
 
@@ -64,10 +62,10 @@ def test_a_comparison_of_runs_that_are_too_short_warns_first_and_concludes_nothi
 def test_what_stood_in_for_a_database_is_named_in_a_figures_one_line(tmp_path: Path) -> None:
     """Another run's note does not hide it."""
     made = make_campaign(tmp_path / "campaign")
-    warn(made / "sqlite-sd-1", stand_in_words("FerretDB", "MongoDB"))
+    warn(made / "sqlite-sd-1", stand_in("FerretDB", "MongoDB"))
     warn(made / "sqlite-sd-2", NOTE)
     runs, _ = gather([str(made)])
-    assert "not MongoDB: 1 of" in summary_of([runs]) and "note: 1 of" in summary_of([runs])
+    assert "stand-in for MongoDB: 1 of" in summary_of([runs]) and "near range: 1 of" in summary_of([runs])
 
 
 def test_runs_that_are_too_short_are_judged_if_that_is_asked_for(
@@ -99,13 +97,13 @@ def test_warnings_are_in_the_comparisons_files(
         "--json",
     )
     comparison = json.loads(said(capsys, *argv))
-    assert any(warning.startswith("TOO SHORT: leveldb-sd-1") for warning in comparison["warnings"])
-    assert any("12 samples were lost" in warning for warning in comparison["warnings"])
+    noted = {notice["kind"]: notice for notice in comparison["notices"]}
+    assert noted[NoticeKind.TOO_SHORT]["runs"] == ["leveldb-sd-1", "leveldb-sd-2"]
+    assert noted[NoticeKind.FAULT]["line"] == "12 samples were lost"
     marks = {(group["condition"]["db"], group["name"]): group["warnings"] for group in comparison["groups"]}
-    assert marks["leveldb", "sd"] == ["too short"] and marks["sqlite", "sd"] == ["with faults", "note"]
+    assert marks["leveldb", "sd"] == ["too short"] and marks["sqlite", "sd"] == ["fault", "near range"]
     assert marks["rocksdb", "sd"] == ["waited"] and marks["rocksdb", "ssd-usb3"] == []
-    waited = [warning for warning in comparison["warnings"] if warning.startswith("WAITED")]
-    assert len(waited) == 1 and "rocksdb-sd-1 and 1 more run" in waited[0]
+    assert noted[NoticeKind.WAITED]["runs"] == ["rocksdb-sd-1", "rocksdb-sd-2"] and len(noted) == 4
     rows = {
         (row["db"], row["a"], row["b"]): row
         for row in csv.DictReader((tmp_path / "x.csv").read_text().splitlines(keepends=True))
@@ -122,11 +120,11 @@ def test_a_campaigns_page_and_closing_table_show_the_warnings_first(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = write_campaign_page(folder).read_text()
-    for words in ("TOO SHORT", "WITH FAULTS", "12 samples were lost", NOTE[1:]):
+    for words in ("TOO SHORT", "FAULT", "12 samples were lost", NOTE.line[1:]):
         assert page.index(words) < page.index("<h1"), words
     assert "<th>warnings" in page or ">warnings</th>" in page
     methods = page[page.index("How it was measured") :]
-    assert "TOO SHORT: leveldb-sd-1" in methods and NOTE[1:] in methods
+    assert "TOO SHORT: leveldb-sd-1" in methods and NOTE.line[1:] in methods
     text = said(capsys, "report", folder)
     assert text.index("WARNING  ") < text.index("used the least") < text.index("with a result")
 
@@ -136,7 +134,7 @@ def test_figures_tables_and_methods_show_the_warnings(
 ) -> None:
     monkeypatch.setattr(figures, "FIGURES", {"energy-power": figures.FIGURES["energy-power"]})
     text = said(capsys, "runs", "figures", folder, "--out", tmp_path)
-    assert text.startswith(("WITH FAULTS", "TOO SHORT")) and "TOO SHORT: leveldb-sd-1" in text
+    assert text.startswith("FAULT: sqlite-sd-1") and "TOO SHORT: leveldb-sd-1" in text
     rows = {
         (row["db"], row["storage"]): row
         for row in csv.DictReader((tmp_path / "table.csv").read_text().splitlines(keepends=True))
@@ -147,7 +145,7 @@ def test_figures_tables_and_methods_show_the_warnings(
     assert r"\textbf{WARNING" in latex and re.search(r"LevelDB & SD card &.*& too short \\\\", latex)
     assert "TOO SHORT: leveldb-sd-1" in (tmp_path / "methods.txt").read_text()
     drawn = (tmp_path / "energy-power.svg").read_text()
-    assert "too short: 2 of 18 runs" in drawn and "with faults: 1 of 18 runs" in drawn
+    assert "too short: 2 of 18 runs" in drawn and "fault: 1 of 18 runs" in drawn
 
 
 def test_single_runs_are_reported_as_such(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,9 +4,10 @@ import json
 
 import pytest
 from compared_records import KEY, made
+from opjoule.base.notices import NoticeKind
 from opjoule.cli.commands import main
 from opjoule.results.comparison.index import gather
-from opjoule.results.comparison.run_warnings import CELL_TITLE, marks_of, warnings_of
+from opjoule.results.comparison.run_warnings import marks_of, warnings_of
 
 
 def cell(folder, values, written=(), operations=1000):
@@ -21,7 +22,7 @@ def cell(folder, values, written=(), operations=1000):
 
 
 def said(runs):
-    return [warning for warning in warnings_of([runs]) if warning.title == CELL_TITLE]
+    return [notice for notice in warnings_of([runs]) if notice.kind is NoticeKind.UNSTEADY_CELL]
 
 
 def test_runs_that_scatter_beyond_their_own_uncertainties_are_named(tmp_path):
@@ -55,6 +56,6 @@ def test_the_notice_is_above_a_comparison_and_in_its_json(tmp_path, capsys):
     for number, value in enumerate([60e-6, 61e-6, 60.5e-6]):
         made(tmp_path / f"sqlite/{number}", value, u=1e-6, db="sqlite")
     assert main(["compare", str(tmp_path), "--by", "db"]) == 0
-    assert f"WARNING  {CELL_TITLE}: run-0 and 2 more runs: the energy" in capsys.readouterr().out
+    assert f"WARNING  {NoticeKind.UNSTEADY_CELL.upper()}: run-0 and 2 more runs: The energy" in capsys.readouterr().out
     assert main(["compare", str(tmp_path), "--by", "db", "--json"]) == 0
-    assert any(line.startswith(CELL_TITLE) for line in json.loads(capsys.readouterr().out)["warnings"])
+    assert [notice["kind"] for notice in json.loads(capsys.readouterr().out)["notices"]] == [NoticeKind.UNSTEADY_CELL]

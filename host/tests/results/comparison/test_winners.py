@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from compared_records import made
+from opjoule.base.notices import Notice, NoticeKind
 from opjoule.results.comparison.comparison import Answers, answers_of
 from opjoule.results.comparison.contrasts import Question, compare
 from opjoule.results.comparison.index import ConditionRun, gather, read_index, with_result, write_index
@@ -96,17 +97,17 @@ def test_single_runs_crown_nobody(tmp_path: Path) -> None:
     lines = answers.conclusions
     assert "used the least" not in " ".join(lines)
     assert lines[0].startswith("No medium is named best: these are single runs")
-    assert [warning.title for warning in answers.warnings] == ["ONE RUN"]
+    assert [notice.kind for notice in answers.warnings] == [NoticeKind.ONE_RUN]
 
 
 def test_what_is_too_short_or_single_is_left_aside_and_not_said_to_be_the_same(tmp_path: Path) -> None:
-    short = "the run is too short to be representative: it took 0.01 s, 10 samples"
+    short = Notice(NoticeKind.TOO_SHORT, "it took 0.01 s, 10 samples")
     campaign(tmp_path)
     for block in range(1, 5):
         for medium in ("sd", "emmc"):
             place = tmp_path / f"{block}-leveldb-{medium}"
             result = json.loads((place / "result.json").read_text())
-            put_result(place, {**result, "warnings": [short]})
+            put_result(place, {**result, "notices": [short]})
     lines = answers_in(tmp_path).conclusions
     assert lines[0] == (
         "On LevelDB, nothing can be concluded on energy above idle per operation: "

@@ -103,7 +103,7 @@ def assert_reported_or_unchanged(record: Path, untouched: dict, damage: str) -> 
     shown = {name: value for name, value in values.items() if value is not None}
     assert shown == {name: untouched[name] for name in shown}, damage
     if shown != untouched:
-        said = " ".join([answer.problem, *answer.record.faults, *(banner.text for banner in answer.banners)])
+        said = " ".join([answer.problem, *(notice.text for notice in answer.notices)])
         assert any(word in said for word in ("changed", "missing", "cut off", "not used")), damage
 
 
@@ -156,7 +156,7 @@ def test_a_file_that_is_cut_off_is_reported(request, tmp_path, which, left):
             assert "\n" not in str(refusal)
             continue
         if figures(answer) != untouched:
-            said = " ".join([answer.problem, *answer.record.faults, *(one.text for one in answer.banners)])
+            said = " ".join([answer.problem, *(notice.text for notice in answer.notices)])
             assert any(word in said for word in ("changed", "cut off", "missing", "not used")), (
                 f"{which} {path.name}: {said}"
             )
@@ -185,7 +185,7 @@ def test_a_log_that_is_not_the_loaders_takes_the_figures_per_operation_and_leave
     assert answer.record.status == "partial" and values["energy_j"] and values["marginal_energy_j"]
     assert values["operations"] is values["energy_per_operation_j"] is values["throughput_per_s"] is None
     assert answer.result["by_operation"]["value"] is None and answer.result["latency_s"]["p50"]["value"] is None
-    assert any("run-1.oplog" in fault for fault in answer.record.faults)
+    assert any("run-1.oplog" in fault.text for fault in answer.record.faults)
     assert not (record.directory / "operations.parquet").exists()
 
 
@@ -196,7 +196,7 @@ def test_a_cut_off_tail_of_a_killed_run_is_no_damage(tmp_path):
             file.write(b"written after the last seal")
     answer = reported(record.directory)
     assert figures(answer)["operations"] == OPERATIONS and answer.concluded.repeats == REPEATS
-    assert any("the last 81 bytes" in fault for fault in answer.record.faults)
+    assert any("the last 81 bytes" in fault.text for fault in answer.record.faults)
     assert (record.directory / "raw/unsealed/run-2.oplog").read_bytes() == b"written after the last seal"
     assert RunRecord.open(record.directory).verify() == []
 

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from opjoule.base.notices import NoticeKind
 from opjoule.energy.operations.board_files import MARKS_FILE, PhaseMark
 from opjoule.runs.evaluation.collection import collect
 from opjoule.runs.evaluation.evidence import Evidence
@@ -106,7 +107,7 @@ def test_a_mark_that_both_have_counts_once(tmp_path):
     collect(record, Evidence.of(record, ended_early=False))
     run = RunRecord.open(record.directory).run
     assert run.marked_phases == (marked("load", at + 10, at + 20),)
-    assert not any("marks of" in line for line in run.faults)
+    assert not any(notice.kind is NoticeKind.MARKS for notice in run.notices)
 
 
 def result_of(record):

@@ -21,7 +21,7 @@ from opjoule.meters.chips.ina219 import ina219_breakout
 from opjoule.pages.report.html import write_report
 from opjoule.pages.report.terminal import print_summary
 from opjoule.runs.evaluation import wording as results
-from opjoule.runs.evaluation.attributed import background_warnings, opening_warnings, waiting_warnings
+from opjoule.runs.evaluation.attributed import background_notices, opening_notices, waiting_notices
 from opjoule.runs.evaluation.faults import withhold
 from opjoule.runs.evaluation.quantities.attribution import unseparated
 from opjoule.runs.evaluation.quantities.common import COMMON, above_idle, counter
@@ -281,16 +281,16 @@ def test_a_result_says_so_if_operations_waited(waited, slower, words):
     share = Share(6.0, 3.0)
     attribution = Attribution({"read": share}, share, {}, Share(10.0, 0.4), 10, None, None, waited=waited)
     repeats = [SimpleNamespace(attribution=outcome) for outcome in (Missing("no idle", "J"), attribution)]
-    said = waiting_warnings(repeats, slower)
+    said = waiting_notices(repeats, slower)
     assert len(said) == bool(words)
-    assert all(word in said[0] for word in words) and not any("()" in line for line in said)
+    assert all(word in said[0].text for word in words) and not any("()" in notice.text for notice in said)
 
 
 def test_a_run_during_which_opening_was_not_over_is_named_with_the_remedy():
     loader = {"run-1": LoaderSummary(), "run-2": LoaderSummary(opening_settled=False)}
-    [line] = opening_warnings(loader, [1, 2, 3])
-    assert "run of repeat 2," in line and "settle.limit_s" in line
-    assert opening_warnings(loader, [1, 3]) == []
+    [line] = opening_notices(loader, [1, 2, 3])
+    assert "run of repeat 2," in line.line and "settle.limit_s" in line.remedy
+    assert opening_notices(loader, [1, 3]) == []
 
 
 def test_work_that_began_before_the_run_and_goes_on_in_it_counts_and_is_a_notice_if_the_run_only_reads():
@@ -306,10 +306,10 @@ def test_work_that_began_before_the_run_and_goes_on_in_it_counts_and_is_a_notice
     run = usual_phase("run", 1, S, 11 * S)
 
     def warned(**counts):
-        return background_warnings(
+        return background_notices(
             [run], [SimpleNamespace(number=1, operations=SimpleNamespace(counts=lambda: counts))], events
         )
 
-    assert "10 s of reads: compaction 2 s, sync 1 s" in warned(read=5, scan=1)[0]
+    assert "10 s of reads: compaction 2 s, sync 1 s" in warned(read=5, scan=1)[0].line
     assert warned(read=5, update=1) == warned() == []
-    assert background_warnings([usual_phase("run", 1, 12 * S, 13 * S)], [], events) == []
+    assert background_notices([usual_phase("run", 1, 12 * S, 13 * S)], [], events) == []

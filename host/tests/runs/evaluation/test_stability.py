@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from opjoule.base.notices import Notice, NoticeKind
 from opjoule.base.units import Missing
 from opjoule.energy.operations.computer_load import COLUMNS, COMPUTER, ComputerLoad
 from opjoule.energy.repeats import chi_square_probability
@@ -16,12 +17,11 @@ from opjoule.runs.evaluation.evidence import Evidence
 from opjoule.runs.evaluation.stability import (
     ALPHA,
     Repeated,
-    busy_warnings,
-    bytes_warnings,
-    repeat_warnings,
-    stability_warnings,
+    busy_notices,
+    bytes_notices,
+    repeat_notices,
+    stability_notices,
 )
-from opjoule.runs.record.result import BUSY, UNSTEADY
 from raw_record import running_record
 from usual_phases import usual_phase
 
@@ -34,10 +34,10 @@ SLACK = 3.0 * np.sqrt(ALPHA / TRIALS)
 
 
 def said(values, own=0.01):
-    """The line on repeats with these values, without its first words; empty without one."""
-    lines = repeat_warnings(Repeated("energy above idle per operation", values, [own * value for value in values]))
-    assert all(line.startswith(f"{UNSTEADY}: ") for line in lines)
-    return "; ".join(line.removeprefix(f"{UNSTEADY}: ") for line in lines)
+    """The line on repeats with these values; empty without one."""
+    lines = repeat_notices(Repeated("energy above idle per operation", values, [own * value for value in values]))
+    assert all(notice.kind is NoticeKind.UNSTEADY for notice in lines)
+    return "; ".join(notice.text for notice in lines)
 
 
 def test_repeats_that_scatter_by_a_sixth_are_named_with_their_distances_from_the_mean():
@@ -92,7 +92,7 @@ def test_repeats_that_differ_only_by_chance_are_seldom_named(repeats, scatter):
 
 def test_repeats_that_differ_as_their_own_uncertainties_say_are_seldom_named():
     drawn = np.random.default_rng(3).normal(1.0, 0.15, (TRIALS, 3))
-    named = [bool(repeat_warnings(Repeated("energy", values, [0.15] * 3))) for values in drawn.tolist()]
+    named = [bool(repeat_notices(Repeated("energy", values, [0.15] * 3))) for values in drawn.tolist()]
     assert 0.0 < np.mean(named) <= ALPHA + SLACK
 
 
@@ -103,17 +103,15 @@ def test_lumps_that_come_by_chance_are_seldom_named_unequal(lumps):
     for _ in range(TRIALS):
         sizes = [rng.exponential(1e6, rng.poisson(lumps)) for _ in range(3)]
         every = np.concatenate(sizes)
-        named += [bytes_warnings([float(of.sum()) for of in sizes], float((every**2).sum() / max(every.sum(), 1.0)))]
+        named += [bytes_notices([float(of.sum()) for of in sizes], float((every**2).sum() / max(every.sum(), 1.0)))]
     assert np.mean([bool(lines) for lines in named]) <= ALPHA + SLACK
 
 
 def test_unequal_writes_are_named_in_the_order_of_the_repeats():
-    assert bytes_warnings([27e6, 120e6, 257e6], 1e6) == [
-        f"{UNSTEADY}: for equal numbers of operations they wrote 27, 120, 257 MB to the medium, more unequal than by "
-        "chance; the energy of each contains what it wrote"
-    ]
-    assert not bytes_warnings([27e6, 120e6, 257e6], 100e6), "a few large lumps"
-    assert not bytes_warnings([100e6, 110e6, 90e6], 1e6) and not bytes_warnings([0.0, 0.0], 1e6)
+    [unsteady] = bytes_notices([27e6, 120e6, 257e6], 1e6)
+    assert unsteady.kind is NoticeKind.UNSTEADY and "27, 120, 257 MB" in unsteady.line
+    assert not bytes_notices([27e6, 120e6, 257e6], 100e6), "a few large lumps"
+    assert not bytes_notices([100e6, 110e6, 90e6], 1e6) and not bytes_notices([0.0, 0.0], 1e6)
 
 
 LOAD = ComputerLoad(
@@ -127,10 +125,10 @@ LOAD = ComputerLoad(
 
 def test_a_busy_computer_is_named_with_the_share_of_each_repeat():
     runs = [usual_phase("run", 1, 5 * SECOND, 15 * SECOND), usual_phase("run", 2, 20 * SECOND, 30 * SECOND)]
-    [line] = busy_warnings(LOAD, runs)
-    assert line.startswith(f"{BUSY}: other programs took 2, 22 % of its processors in repeats 1 to 2.")
-    assert busy_warnings(LOAD, runs[:1]) == [], "the rig's own programs do not count"
-    assert busy_warnings(None, runs) == []
+    [busy] = busy_notices(LOAD, runs)
+    assert busy.kind is NoticeKind.BUSY and "2, 22 % of this computer's processors in repeats 1 to 2." in busy.line
+    assert busy_notices(LOAD, runs[:1]) == [], "the rig's own programs do not count"
+    assert busy_notices(None, runs) == []
 
 
 def test_the_share_is_that_of_the_time_that_was_sampled():
@@ -143,7 +141,7 @@ def test_repeats_without_samples_or_headline_have_no_notice():
     repeat = SimpleNamespace(samples=None, energy=SimpleNamespace(marginal=None))
     repeat.samples = Missing("no system samples")
     headline = SimpleNamespace(key="marginal_energy_j", label="energy above idle")
-    assert stability_warnings(headline, [repeat], [{"marginal_energy_j": Missing("no idle", "J")}]) == []
+    assert stability_notices(headline, [repeat], [{"marginal_energy_j": Missing("no idle", "J")}]) == []
 
 
 def wrote(path, step_bytes):
@@ -157,26 +155,25 @@ def wrote(path, step_bytes):
 
 def test_the_result_the_list_and_a_comparison_have_the_notices_and_the_measurements_own(tmp_path):
     record = running_record(tmp_path)
-    record.add_warning("this computer's disk was slower")
+    record.add_notices(Notice(NoticeKind.NOTE, "this computer's disk was slower"))
     for repeat in (1, 2):
         wrote(tmp_path / f"raw/repeat-{repeat}.system.csv", 100_000 if repeat == 1 else 2_000_000)
     start_ns = record.run.phases[0].start_board_ns
     samples = [f"{start_ns + second * SECOND},2,{1.9 * second:.2f},{1.2 * second:.2f}\n" for second in range(9)]
     (tmp_path / "raw" / COMPUTER).write_text(",".join(COLUMNS) + "\n" + "".join(samples))
     collect(record, Evidence.of(record, ended_early=False))
-    disk, busy, unsteady = json.loads((tmp_path / "result.json").read_text())["warnings"]
-    assert disk == "this computer's disk was slower" and record.run.status == "complete"
-    assert busy.startswith(f"{BUSY}: other programs took 35, 35 %")
-    assert unsteady.startswith(f"{UNSTEADY}: for equal numbers of operations they wrote ")
-    run = listed(tmp_path)
-    assert [caution.kind for caution in run.cautions] == ["warning", BUSY, UNSTEADY]
-    titles = [warning.title for warning in warnings_of([[open_answer(tmp_path)]])]
-    assert sorted(titles) == ["BUSY COMPUTER", "NOTE", "UNSTEADY REPEATS"]
+    disk, busy, unsteady = json.loads((tmp_path / "result.json").read_text())["notices"]
+    assert disk["line"] == "this computer's disk was slower" and record.run.status == "complete"
+    assert busy["line"].startswith("other programs took 35, 35 %")
+    assert unsteady["line"].startswith("for equal numbers of operations the repeats wrote ")
+    kinds = [NoticeKind.NOTE, NoticeKind.BUSY, NoticeKind.UNSTEADY]
+    assert [notice.kind for notice in listed(tmp_path).notices] == kinds
+    assert {notice.kind for notice in warnings_of([[open_answer(tmp_path)]])} == set(kinds)
 
 
 def test_a_damaged_file_of_the_computers_load_is_a_fault_and_costs_no_figure(tmp_path):
     record = running_record(tmp_path)
     (tmp_path / "raw" / COMPUTER).write_text("nothing\n")
     collect(record, Evidence.of(record, ended_early=False))
-    assert any("not samples of a computer's processors" in fault for fault in record.faults)
+    assert any("not samples of a computer's processors" in fault.text for fault in record.faults)
     assert json.loads((tmp_path / "result.json").read_text())["marginal_energy_j"]["u"] > 0.0

@@ -20,7 +20,7 @@ def test_a_measurement_with_a_swapped_sensor_withholds_its_energies_with_the_adv
 
     monkeypatch.setattr(TraceJournal, "append_samples", turned)
     record = finished_record(tmp_path / "record")
-    assert any(ADVICE in fault for fault in record.faults)
+    assert any(ADVICE in fault.text for fault in record.faults)
     result = json.loads((record.directory / "result.json").read_text())
     assert ADVICE in result["energy_j"]["reason"]
     assert result["energy_j"]["value"] is None

@@ -12,6 +12,7 @@ from opjoule.cli.report import run_report
 from opjoule.cli.short_commands import ImportOptions, RecordOptions, ReportOptions
 from opjoule.results.answer import open_answer
 from opjoule.runs.evaluation.trace_result import STATED_VOLTAGE, conclude_trace
+from opjoule.runs.record.json_file import plain
 from opjoule.runs.record.result import read_result
 from opjoule.runs.record.run_record import RunRecord
 from recorded_traces import SLOW, recorded
@@ -43,7 +44,7 @@ def test_the_seconds_are_those_of_the_host_where_round_trips_tie_the_meter_to_it
 def test_round_trips_with_a_clock_that_ran_backwards_give_no_result_but_a_reason(tmp_path):
     record = recorded(tmp_path / "bench", exchanges=True, rate=-1.0)
     assert not conclude_trace(record)
-    assert "was it restarted?" in " ".join(record.faults)
+    assert "was it restarted?" in " ".join(fault.text for fault in record.faults)
 
 
 def test_a_killed_recording_is_analysed_by_report(tmp_path, capsys):
@@ -105,8 +106,8 @@ def test_a_recording_as_json_lists_the_faults_of_its_record(tmp_path, capsys):
         device.source.full_scale = True
         assert recorded_from(device, tmp_path / "current", as_json=True) == FAULTY_EXIT
     result = json.loads(capsys.readouterr().out)
-    assert result["faults"] == RunRecord.open(tmp_path / "current").faults
-    assert "smaller shunt" in result["faults"][0] and result["meter_faults"] == []
+    assert result["notices"] == plain(list(RunRecord.open(tmp_path / "current").run.notices))
+    assert "smaller shunt" in result["notices"][0]["remedy"] and result["meter_faults"] == []
 
 
 def sentence(options):

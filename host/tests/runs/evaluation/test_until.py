@@ -4,12 +4,13 @@ from dataclasses import fields
 
 import pytest
 from opjoule.base.errors import AlignmentError
+from opjoule.base.notices import NoticeKind
 from opjoule.base.units import Measured, Missing
 from opjoule.cli.measure.options import JobOptions
 from opjoule.energy.budget import PARTS, Budget
 from opjoule.runs.evaluation import until
-from opjoule.runs.evaluation.faults import short_run_warnings
-from opjoule.runs.evaluation.until import REPEATS_MIN, Until, until_warnings
+from opjoule.runs.evaluation.faults import short_run_notices
+from opjoule.runs.evaluation.until import REPEATS_MIN, Until, until_notices
 from opjoule.runs.evaluation.wording import COMMAND, YCSB
 from opjoule.runs.record.run import UntilOutcome
 from opjoule.runs.record.run_record import RunRecord
@@ -40,7 +41,7 @@ def test_it_ends_with_the_first_interval_that_is_narrow_enough(record):
     enough = Until(record, HEADLINE, 0.03, 30, lambda: result(next(widths)))
     assert [enough(8), enough(9), enough(10)] == [False, False, True]
     assert record.run.until_u == UntilOutcome(0.03, 0.029, 10, "")
-    assert until_warnings(record.run.until_u) == []
+    assert until_notices(record.run.until_u) == []
 
 
 def test_a_narrow_interval_of_few_repeats_does_not_end_it(record):
@@ -51,7 +52,7 @@ def test_a_narrow_interval_of_few_repeats_does_not_end_it(record):
 def test_a_narrow_interval_at_a_limit_of_few_repeats_is_what_was_asked_for(record):
     enough = Until(record, HEADLINE, 0.03, 4, lambda: result(0.02))
     assert [enough(3), enough(4)] == [False, True]
-    assert until_warnings(record.run.until_u) == []
+    assert until_notices(record.run.until_u) == []
 
 
 def test_the_help_names_the_fewest_repeats():
@@ -68,21 +69,21 @@ def test_intervals_at_the_end_hold_the_true_value():
 def test_it_ends_at_the_limit_and_says_what_was_reached(record):
     enough = Until(record, HEADLINE, 0.03, 4, lambda: result(0.1))
     assert [enough(3), enough(4)] == [False, True]
-    assert until_warnings(record.run.until_u) == [
-        "--until-u 3% was not reached: ±10 % after 4 repeats (the limit of repeats)"
-    ]
+    [notice] = until_notices(record.run.until_u)
+    assert notice.kind is NoticeKind.NOT_REACHED
+    assert notice.text == "--until-u 3% was not reached: ±10 % after 4 repeats (the limit of repeats)"
 
 
 def test_it_ends_at_once_where_what_repeats_share_is_wider(record):
     assert Until(record, HEADLINE, 0.01, 30, lambda: result(0.05, shared=0.014))(3)
-    (line,) = until_warnings(record.run.until_u)
-    assert "the uncertainty that all repeats share is already ±1.4 %; calibrate" in line
+    (line,) = until_notices(record.run.until_u)
+    assert "the uncertainty that all repeats share is already ±1.4 %; calibrate" in line.text
 
 
 def test_a_figure_that_is_withheld_ends_it(record):
     withheld = {"marginal_energy_per_operation_j": Missing("withheld: settle limit", "J")}
     assert Until(record, HEADLINE, 0.01, 30, lambda: withheld)(3)
-    assert "settle limit" in until_warnings(record.run.until_u)[0]
+    assert "settle limit" in until_notices(record.run.until_u)[0].text
 
 
 def test_clocks_that_do_not_match_yet_ask_for_one_more(record):
@@ -103,37 +104,37 @@ def longer(operations, **options):
 
 def test_a_run_of_200_operations_is_warned_of_with_the_number_that_would_do():
     """Runs of 200 operations gave 56 to 563 uJ an operation."""
-    (line,) = short_run_warnings(runs(0.02, 0.03), 532_000, longer(200))
-    assert "took 0.02 s, 38 samples" in line
-    assert "--operations 15000" in line
+    (line,) = short_run_notices(runs(0.02, 0.03), 532_000, longer(200))
+    assert "took 0.02 s, 38 samples" in line.text
+    assert "--operations 15000" in line.remedy
 
 
 def test_a_run_that_is_a_little_too_short_is_advised_no_less_than_more_work_would_be():
-    (line,) = short_run_warnings(runs(0.9), 532_000, longer(1000))
-    assert "--operations 4000" in line
+    (line,) = short_run_notices(runs(0.9), 532_000, longer(1000))
+    assert "--operations 4000" in line.remedy
 
 
 def test_a_slow_meter_needs_a_longer_run():
-    (line,) = short_run_warnings(runs(5.0), 68_000_000, longer(1000))
-    assert "74 samples" in line
-    assert "--operations 11000" in line
+    (line,) = short_run_notices(runs(5.0), 68_000_000, longer(1000))
+    assert "74 samples" in line.text
+    assert "--operations 11000" in line.remedy
 
 
 def test_with_seconds_asked_for_seconds_are_advised():
-    (line,) = short_run_warnings(runs(5.0), 68_000_000, longer(1000, seconds=5))
-    assert line.endswith("--seconds 51")
+    (line,) = short_run_notices(runs(5.0), 68_000_000, longer(1000, seconds=5))
+    assert line.remedy == "--seconds 51"
 
 
 def test_a_run_of_a_second_with_enough_samples_is_not_warned_of():
-    assert short_run_warnings(runs(1.0, 1.2), 532_000, longer(1000)) == []
+    assert short_run_notices(runs(1.0, 1.2), 532_000, longer(1000)) == []
 
 
 def test_a_command_is_to_work_for_longer():
     def ask(times, run_s):
         return COMMAND.longer(run_json(), times, run_s, 0.0)
 
-    (line,) = short_run_warnings(runs(0.5), 532_000, ask)
-    assert line.endswith("let it work 3 times as long")
+    (line,) = short_run_notices(runs(0.5), 532_000, ask)
+    assert line.remedy.endswith("let it work 3 times as long")
 
 
 def test_each_study_has_a_headline_of_its_own():

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from opjoule.base.notices import Notice, NoticeKind
 from opjoule.base.units import Measured, Missing
 from opjoule.cli.measure.command import exit_status, print_outcome
 from opjoule.runs.evaluation.faults import withhold
@@ -60,8 +61,8 @@ def test_a_missing_number_keeps_its_unit():
 
 def test_the_first_fault_of_a_group_is_kept(tmp_path):
     record = RunRecord.create(tmp_path, {}, simulated=False)
-    record.add_fault("one", withholds=(ENERGY,))
-    record.add_fault("two", withholds=(ENERGY, PER_OPERATION))
+    record.add_notices(Notice(NoticeKind.FAULT, "one", withholds=(ENERGY,)))
+    record.add_notices(Notice(NoticeKind.FAULT, "two", withholds=(ENERGY, PER_OPERATION)))
     assert RunRecord.open(tmp_path).withheld == {ENERGY: "one", PER_OPERATION: "two"}
 
 
@@ -70,7 +71,7 @@ def test_the_exit_status_tells_a_fault_from_an_end_before_time(tmp_path):
     assert exit_status(record) == 1
     record.finish("complete")
     assert exit_status(record) == 0
-    record.add_fault("the board was throttled")
+    record.add_notices(Notice(NoticeKind.FAULT, "the board was throttled"))
     assert exit_status(record) == 6
 
 
@@ -79,9 +80,9 @@ def test_json_holds_faults_and_tells_them_on_stderr(tmp_path, capsys):
     record = RunRecord.create(tmp_path, {}, simulated=False)
     write_json(tmp_path / "result.json", {"schema": RESULT_SCHEMA, "simulated": False})
     record.finish("complete")
-    record.add_fault("the board was throttled", withholds=(ENERGY,))
+    record.add_notices(Notice(NoticeKind.FAULT, "the board was throttled", withholds=(ENERGY,)))
     print_outcome(record, tmp_path, as_json=True)
     output = capsys.readouterr()
-    assert json.loads(output.out)["faults"] == ["the board was throttled"]
+    assert [each["line"] for each in json.loads(output.out)["notices"]] == ["the board was throttled"]
     assert output.err.endswith(": fault: the board was throttled\n")
     assert output.err.count("throttled") == 1

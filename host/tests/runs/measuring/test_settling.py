@@ -41,7 +41,7 @@ def test_writes_that_do_not_end_are_reported_and_spoil_idle(monkeypatch):
         synced=False, limit_s=2.0
     )
     assert unsettled is not None
-    assert unsettled.pollutes_idle
+    assert unsettled.withholds
     assert "9 MB still wait to be written to the medium, hardly fewer than 2 s ago" in unsettled.line
     assert waited_s == pytest.approx(HELD_S + 2.0, abs=0.6)
 
@@ -58,28 +58,28 @@ def test_a_medium_that_gets_on_with_its_writes_is_waited_for_beyond_the_limit(mo
 def test_a_medium_that_stops_in_the_middle_is_reported(monkeypatch):
     stops = SettlingClock(monkeypatch, lambda at_s: 3.0, lambda now_s: max(5 * 10**8, 10**9 - 14_000_000 * now_s))
     unsettled, waited_s = stops.wait(synced=False, limit_s=10.0)
-    assert unsettled is not None and unsettled.pollutes_idle and "500 MB still wait" in unsettled.line
+    assert unsettled is not None and unsettled.withholds and "500 MB still wait" in unsettled.line
     assert waited_s == pytest.approx(5 * 10**8 / 14e6 + 10.0, abs=2.0)
 
 
 def test_a_limit_in_mid_tail_is_reported_and_spoils_idle(monkeypatch):
     unsettled, _ = SettlingClock(monkeypatch, lambda at_s: 3.8 if at_s < 13.0 else 3.0).wait(limit_s=8.0)
     assert unsettled is not None
-    assert unsettled.pollutes_idle
+    assert unsettled.withholds
     assert "+800 mW from idle" in unsettled.line
 
 
 def test_a_limit_before_anything_could_be_seen_spoils_idle(monkeypatch):
     unsettled, _ = SettlingClock(monkeypatch, lambda at_s: 3.0).wait(limit_s=2.0)
     assert unsettled is not None
-    assert unsettled.pollutes_idle
+    assert unsettled.withholds
     assert "--settle-limit" in unsettled.line
 
 
 def test_a_board_that_stays_a_little_warmer_is_reported_and_spoils_nothing(monkeypatch):
     unsettled, _ = SettlingClock(monkeypatch, lambda at_s: 3.05).wait(limit_s=10.0)
     assert unsettled is not None
-    assert not unsettled.pollutes_idle
+    assert not unsettled.withholds
     assert "warmer" in unsettled.line and "pending" not in unsettled.line
 
 
@@ -121,21 +121,21 @@ def test_dirty_pages_that_linux_leaves_for_30_s_are_waited_for(monkeypatch):
 def test_pending_bytes_are_named_with_the_medium_and_not_the_temperature(monkeypatch):
     clock = SettlingClock(monkeypatch, lambda at_s: 3.3, lambda now_s: 700 << 20)
     unsettled, _ = clock.wait()
-    assert unsettled is not None and unsettled.pollutes_idle
+    assert unsettled is not None and unsettled.withholds
     assert "734 MB" in unsettled.line and "medium" in unsettled.line and "warmer" not in unsettled.line
 
 
 def test_a_program_that_writes_without_end_does_not_hold_the_measurement_for_ever(monkeypatch):
     clock = SettlingClock(monkeypatch, lambda at_s: 3.3, lambda now_s: 0 if int(now_s) % 7 == 0 else 50 << 20)
     unsettled, waited_s = clock.wait()
-    assert unsettled is not None and unsettled.pollutes_idle and waited_s < 300
+    assert unsettled is not None and unsettled.withholds and waited_s < 300
 
 
 def test_bursts_that_a_short_idle_did_not_show_are_reported_and_spoil_nothing(monkeypatch):
     """A monitor that wakes each 5 s for 0.1 s."""
     clock = SettlingClock(monkeypatch, lambda at_s: 3.6 if at_s % 5.0 < 0.1 else 3.0)
     unsettled, _ = clock.wait(limit_s=30.0)
-    assert unsettled is not None and not unsettled.pollutes_idle
+    assert unsettled is not None and not unsettled.withholds
     assert "bursts" in unsettled.line and "raise --idle" in unsettled.line
 
 
@@ -164,4 +164,4 @@ def test_raising_idle_helps_against_bursts(monkeypatch):
 def test_a_tail_of_20_mw_that_falls_is_not_taken_for_another_temperature(monkeypatch):
     clock = SettlingClock(monkeypatch, lambda at_s: 3.0 + 0.25 * 0.5 ** (at_s / 20.0))
     unsettled, _ = clock.wait(limit_s=30.0)
-    assert unsettled is not None and unsettled.pollutes_idle and "not at rest" in unsettled.line
+    assert unsettled is not None and unsettled.withholds and "not at rest" in unsettled.line

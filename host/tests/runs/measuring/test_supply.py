@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import supply_trials
+from opjoule.base.notices import Notice, NoticeKind
 from opjoule.bench.simulation.imperfections import Imperfections
 from opjoule.bench.simulation.rig import RigSetup, twin_rig
 from opjoule.bench.simulation.supply import drawn_for
@@ -203,8 +204,8 @@ def checked(folder: Path, trace: PowerTrace, *, where: str, board: str = "rpi4")
 def test_a_dip_under_the_boards_limit_is_a_fault_that_names_value_moment_and_remedy(tmp_path):
     record = checked(tmp_path / "run", samples([5.0, 4.6, 4.9]), where="at the board's side of the shunt")
     [fault] = record.faults
-    assert "least voltage at the board's side of the shunt was 4.60 V" in fault
-    assert "limit of 4.63 V" in fault and "20 milliohm" in fault and "5.25 V" in fault
+    assert "least voltage at the board's side of the shunt was 4.60 V" in fault.line
+    assert "limit of 4.63 V" in fault.line and "20 milliohm" in fault.remedy and "5.25 V" in fault.remedy
     least = record.document["least_voltage"]
     assert (least["value"], least["unit"], least["limit_v"]) == (4.6, "V", 4.63) and 0.02 < least["u"] < 0.05
     assert least["at_s"] == pytest.approx(1e-3) and not record.withheld
@@ -273,20 +274,30 @@ def test_a_weak_supply_makes_a_measurement_faulty_and_keeps_its_figures(tmp_path
     options = RigSetup(root=ROOT, storage=tmp_path / "storage", truth=out / "truth.json", seed=5)
     with twin_rig(plan.board, options, imperfections=weak) as rig, PhaseProgress(quiet=True) as progress:
         supply = supply_of_rig(plan, None, command.options)
-        measure(plan, rig.board, rig.supply.meter, out, progress, {}, supply, ["a warning about the desk"])
+        measure(
+            plan,
+            rig.board,
+            rig.supply.meter,
+            out,
+            progress,
+            {},
+            supply,
+            [Notice(NoticeKind.NOTE, "a warning about the desk")],
+        )
     run, result = (json.loads((out / name).read_text()) for name in ("run.json", "result.json"))
-    [fault] = run["faults"]
-    assert fault.startswith("supply: the least voltage at the board's side of the shunt was 4.")
+    noted, fault = run["notices"]
+    assert (noted["kind"], fault["kind"]) == (NoticeKind.NOTE, NoticeKind.LOW_VOLTAGE)
+    assert fault["line"].startswith("supply: the least voltage at the board's side of the shunt was 4.")
     least_w = 3.04  # an idle Raspberry Pi 4 of the power model
     assert run["least_voltage"]["value"] < weak.supply.at_power(least_w)[1] * 1.006 < 4.63
     assert run["status"] == "complete"
     assert result["energy_j"]["value"] > 0 and result["energy_j"]["u"] > 0
-    assert run["found"]["supply"]["shunt_from"].startswith("shunt= in") and run["found"]["warnings"]
+    assert run["found"]["supply"]["shunt_from"].startswith("shunt= in")
     assert run["sensor"]["shunt"]["origin"].startswith("shunt= in")
     head = head_lines(RunRecord.open(out).run)
     assert any(line.startswith("shunt: 0.1 ohm ±1.00") and "shunt= in" in line for line in head)
     assert any(line.startswith("supply: least voltage 4.") and "limit 4.63 V" in line for line in head)
-    assert "a warning about the desk." in " ".join(banner.text for banner in open_answer(out).banners).lower()
+    assert "a warning about the desk." in " ".join(notice.sentence for notice in open_answer(out).notices).lower()
 
 
 @pytest.mark.rig

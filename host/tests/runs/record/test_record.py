@@ -6,6 +6,7 @@ import json
 
 import pytest
 from opjoule.base.errors import BadInput, RecordFault
+from opjoule.base.notices import Notice, NoticeKind
 from opjoule.base.units import Measured, Missing, exact
 from opjoule.energy.budget import PARTS, Budget
 from opjoule.runs.evaluation.result_file import result_json
@@ -24,17 +25,17 @@ def test_a_new_record_is_partial_on_disk_at_once(record):
     opened = RunRecord.open(record.directory)
     assert opened.status == "partial" and opened.simulated
     assert opened.document["asked"] == {"db": "leveldb"}
-    assert opened.document["schema"] == {"name": "run", "version": 3}
+    assert opened.document["schema"] == {"name": "run", "version": 4}
 
 
 def test_updates_merge_mappings_and_reach_the_disk(record):
     record.update(found={"loader": "1.0"})
     record.update(found={"kernel": "6.1"}, plan_sha256="1f")
-    record.add_fault("meter fell silent")
+    record.add_notices(Notice(NoticeKind.FAULT, "meter fell silent"))
     record.finish("failed")
     opened = RunRecord.open(record.directory)
     assert opened.document["found"] == {"loader": "1.0", "kernel": "6.1"}
-    assert opened.faults == ["meter fell silent"] and opened.status == "failed"
+    assert [fault.line for fault in opened.faults] == ["meter fell silent"] and opened.status == "failed"
 
 
 def test_an_update_that_dies_half_way_leaves_the_old_state(record, monkeypatch):
@@ -66,7 +67,7 @@ def test_finish_states_checksums_of_all_files_and_verify_finds_a_change(record):
 
 def run_json(**entries):
     """A run.json of today's version with its checksum."""
-    return json.dumps(with_digest({"schema": {"name": "run", "version": 3}, **entries})).encode()
+    return json.dumps(with_digest({"schema": {"name": "run", "version": 4}, **entries})).encode()
 
 
 @pytest.mark.parametrize(
@@ -115,7 +116,7 @@ def entries():
 def test_a_result_is_written_with_every_key_and_read_again(tmp_path):
     write_json(tmp_path / "result.json", result_json(entries(), simulated=True, quantities=YCSB))
     result = read_result(tmp_path).numbers
-    assert result["simulated"] is True and result["schema"] == {"name": "result", "version": 2}
+    assert result["simulated"] is True and result["schema"] == {"name": "result", "version": 3}
     assert result["energy_j"] == {"value": 10.0, "u": 0.1, "unit": "J"}
     assert result["latency_s"]["p99"]["reason"] == "no operation was logged"
     assert set(entries()) <= set(result)
@@ -156,8 +157,11 @@ def test_a_corrupt_or_absent_result_is_one_line(tmp_path):
 
 
 def test_a_warning_withholds_nothing_and_stands_beside_the_others(record):
-    record.add_warning("the board is warmer than before the run")
-    record.add_warning("the supply is soft")
+    record.add_notices(Notice(NoticeKind.NOTE, "the board is warmer than before the run"))
+    record.add_notices(Notice(NoticeKind.NOTE, "the supply is soft"))
     reopened = RunRecord.open(record.directory)
-    assert reopened.run.found.warnings == ("the board is warmer than before the run", "the supply is soft")
+    assert [notice.line for notice in reopened.run.notices] == [
+        "the board is warmer than before the run",
+        "the supply is soft",
+    ]
     assert reopened.faults == [] and reopened.withheld == {}

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from opjoule.base.errors import RecordFault
+from opjoule.base.notices import Notice, NoticeKind
 from opjoule.base.units import Measured, k_of
 from opjoule.cli.report import run_report
 from opjoule.cli.short_commands import ReportOptions
@@ -40,7 +41,7 @@ def test_what_is_not_named_is_kept(tmp_path):
     record.document["further"] = {"key": "of another version"}
     record.update(found={"cores": 4, "weather": "fine"})
     opened = RunRecord.open(record.directory)
-    opened.add_fault("a line")
+    opened.add_notices(Notice(NoticeKind.FAULT, "a line"))
     again = RunRecord.open(record.directory)
     assert again.document["further"] == {"key": "of another version"}
     assert again.document["asked"] == {"later": {"n": [1]}}

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from opjoule.base.notices import Notice, NoticeKind
 from opjoule.bench.simulation.fitting.estimate import Estimate
 from opjoule.bench.simulation.fitting.fit import FittedTwin
 from opjoule.bench.simulation.fitting.recorded import Recorded
@@ -45,7 +46,7 @@ def page_text(fitted: FittedTwin, profile: str) -> str:
         section("energies", "Energy by phase", energies),
         section("parameters", "Parameters", parameters, *_missing_runs(fitted)),
     ]
-    banners = [banner("simulated", "SIMULATED", SIMULATED)] if fitted.simulated else []
+    banners = [banner(Notice(NoticeKind.SIMULATED, SIMULATED))] if fitted.simulated else []
     return framed(title, element("div", *banners, class_="banners"), main, chart_scripts(content))
 
 

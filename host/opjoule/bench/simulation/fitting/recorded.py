@@ -164,7 +164,7 @@ def _check(record: RunRecord, path: Path) -> None:
     if not run.phases and run.found.cores is None:
         raise BadInput(f"{path} is a trace without a board: nothing says what the board did; {NEEDED}")
     if not record.is_finished or run.status != "complete":
-        why = f": {run.faults[0]}" if run.faults else ""
+        why = f": {record.faults[0].text}" if record.faults else ""
         raise BadInput(f"{path} is {run.status}{why}; {NEEDED}")
     if record.withheld:
         raise BadInput(f"{path}: {next(iter(record.withheld.values()))}; {NEEDED}")

@@ -10,7 +10,7 @@ const COLUMNS = [
   { key: "device", label: "board" },
   { key: "storage", label: "medium" },
   { key: "headline_value", label: "energy (95 %)" },
-  { key: "known", label: "cautions" },
+  { key: "known", label: "notices" },
   { key: "note", label: "note" },
 ];
 
@@ -25,13 +25,16 @@ function made(name, words = "", attributes = {}) {
 function badges(run) {
   const labels = run.simulated ? [made("span", "SIMULATED", { class: "badge simulated" })] : [];
   const kinds = new Map();
-  for (const [kind, line] of run.cautions) kinds.set(kind, [...(kinds.get(kind) ?? []), line]);
+  const grave = new Set(["unreadable", "failed"]);
+  for (const { mark, text, is_grave } of run.notices) {
+    kinds.set(mark, [...(kinds.get(mark) ?? []), text]);
+    if (is_grave) grave.add(mark);
+  }
   if (run.status === "unreadable") kinds.set("unreadable", [run.why]);
   else if (run.status !== "complete" && !kinds.size) kinds.set(run.status, [run.status]);
   for (const [kind, lines] of kinds) {
-    const words = lines.length > 1 ? `${lines.length} ${kind}s` : kind;
-    const serious = ["fault", "altered", "unfinished", "failed", "unreadable"].includes(kind);
-    labels.push(made("span", words, { class: serious ? "badge bad" : "badge", title: lines.join("\n") }));
+    const words = lines.length > 1 ? `${kind} (${lines.length})` : kind;
+    labels.push(made("span", words, { class: grave.has(kind) ? "badge bad" : "badge", title: lines.join("\n") }));
   }
   return labels;
 }
@@ -69,7 +72,7 @@ class RunTable {
     this.rows = rows.map((run) => ({
       ...run,
       known: badges(run).map((badge) => badge.textContent).join(", "),
-      words: [run.name, run.title, run.status, run.headline, run.note, ...run.tags, ...run.cautions.flat()].join(" ").toLowerCase(),
+      words: [run.name, run.title, run.status, run.headline, run.note, ...run.tags, ...run.notices.flatMap(({ mark, text }) => [mark, text])].join(" ").toLowerCase(),
     }));
     for (const field of this.filters.filter((field) => ["subject", "device", "storage", "status", "tag"].includes(field.dataset.filter))) {
       const key = field.dataset.filter, was = field.value;
@@ -154,7 +157,7 @@ class RunTable {
     const energy = run.headline ? [made("span", run.headline, { class: "figure" }), made("span", ` ${run.label}`, { class: "reason" })] : ["—"];
     const tags = run.tags.map((tag) => made("span", tag, { class: "badge tag" }));
     line.append(head, cell("began (UTC)", run.started_utc.slice(0, 16).replace("T", " ")), cell("what", run.subject), cell("board", run.device),
-      cell("medium", run.storage), cell("energy (95 %)", ...energy), cell("cautions", ...badges(run)), cell("note", ...tags, run.note));
+      cell("medium", run.storage), cell("energy (95 %)", ...energy), cell("notices", ...badges(run)), cell("note", ...tags, run.note));
     return line;
   }
 }

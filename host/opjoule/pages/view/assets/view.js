@@ -125,7 +125,7 @@ class Viewer {
       const swatch = made("span", "", { class: "swatch" });
       swatch.style.setProperty("--own", `var(${COLOURS_OF_RUNS[run.place]})`);
       line.append(swatch, made("strong", run.name), `: ${run.title}, ${run.status}, ${run.duration_s.toFixed(1)} s, ${run.operations.toLocaleString("en")} operations`, report, away);
-      const lines = row ? row.cautions.map(([kind, words]) => (words.includes(kind) ? words : `${kind}: ${words}`)) : run.faults;
+      const lines = (row ?? run).notices.map(({ mark, text }) => `${mark}: ${text}`);
       const note = row && (row.note || row.tags.length) ? [`note: ${[...row.tags.map((tag) => `[${tag}]`), row.note].join(" ")}`] : [];
       const list = made("ul");
       list.append(...[...lines, ...note].map((words) => made("li", words)));
