@@ -93,7 +93,7 @@ def measure(
             known["supply"] = supply.measured(meter.error_bounds().shunt).to_json()
             record.update(found={**rig_facts, **_host_facts(), **rig, **plan.study.facts(board), **known})
             record.update(plan=plan.to_json(), plan_sha256=plan.sha256, **sensors.entries())
-            record.add_notices(*notices, *sensors.notices)
+            record.add_notices(*notices, *opened.identity.notices, *sensors.notices)
             with held(record.directory):
                 try:
                     _run(plan, board, opened, record, progress)

@@ -17,7 +17,7 @@ def trace_record(opened: OpenMeter, directory: Path, asked: Mapping[str, Any]) -
     """Creates a record for an open meter, and holds it until the end of the block."""
     record = RunRecord.create(directory, asked, simulated=opened.identity.simulated)
     record.update(found={"meter": opened.identity})
-    record.add_notices(*opened.sensors.notices)
+    record.add_notices(*opened.identity.notices, *opened.sensors.notices)
     record.update(**opened.sensors.entries())
     with held(record.directory):
         yield record

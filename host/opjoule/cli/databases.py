@@ -72,7 +72,7 @@ def _client(database: Database) -> Availability:
         if shell.run(["python3", "-c", f"import {module}"]).status == 0:
             return Availability(True, f"found, Python module {module}")
     names = " or ".join(database.clients)
-    return Availability(False, f"missing: its Python module {names} ({_python() or 'no python3'} does not have it)")
+    return Availability(False, f"its Python module {names} is missing ({_python() or 'no python3'} does not have it)")
 
 
 def _python() -> str:
@@ -114,7 +114,7 @@ def _of_server(name: str, path: str) -> Availability:
     try:
         programs = find_programs(shell, database)
     except OpJouleError as error:
-        return _by_jar(shell, database) or Availability(False, f"missing: {error}")
+        return _by_jar(shell, database) or Availability(False, str(error))
     version = program_version(shell, database, programs)
     return Availability(True, f"found, {', '.join(programs.values())}{f', version {version}' if version else ''}")
 

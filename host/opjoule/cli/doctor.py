@@ -238,10 +238,10 @@ def _meter(rig: Rig) -> Iterator[Finding]:
     yield from calibration_findings(known)
     if period_s:
         yield kinds_finding(period_s)
+    for notice in identity.notices:
+        yield Finding("meter", False, notice.line, notice.remedy)
     for note in identity.notes:
-        warns = note.startswith("WARNING")
-        remedy = "name the shunt that is soldered in"
-        yield Finding("meter", False, note, remedy) if warns else Finding.note("meter", note)
+        yield Finding.note("meter", note)
     if on_bus and identity.sensors:
         yield from _ready_flags(rig)
 

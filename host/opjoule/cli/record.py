@@ -45,7 +45,7 @@ def run_record(options: RecordOptions) -> int:
         opened_meter(meter, options.meter, calibrations) as opened,
         trace_record(opened, options.out, asked) as record,
     ):
-        for notice in opened.sensors.notices:
+        for notice in (*opened.identity.notices, *opened.sensors.notices):
             print(f"{script_name()}: warning: {notice.text}", file=sys.stderr)
         with PhaseProgress(quiet=options.json) as progress, live_view(options.live) as show:
             show(options.out)

@@ -6,6 +6,7 @@ from typing import Protocol
 import numpy as np
 
 from opjoule.base.errors import MeterFault
+from opjoule.base.notices import Notice
 from opjoule.clocks.exchanges import Exchange
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.energy.trace.power_trace import BoolArray, Float64Array, Gap, Int64Array
@@ -48,6 +49,8 @@ class MeterIdentity:
     reset_cause: str = ""
     notes: tuple[str, ...] = ()
     """limits and costs of the meter, one line each, for doctor and the run record"""
+    notices: tuple[Notice, ...] = ()
+    """what makes its readings doubtful"""
     voltage_at: str = ""
     """point at which the meter reads the voltage, in words; empty if it does not measure the voltage"""
     simulated: bool = False

@@ -105,6 +105,7 @@ class WithStorageMeter(Meter):
             first,
             sensors=first.sensors + second.sensors,
             simulated=first.simulated or second.simulated,
+            notices=(*first.notices, *second.notices),
             notes=(*first.notes, *(f"storage meter: {note}" for note in (second.board, *second.notes))),
         )
 

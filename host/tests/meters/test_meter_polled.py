@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from opjoule.base.errors import BadInput, MeterFault
+from opjoule.base.notices import NoticeKind
 from opjoule.energy.error_bounds import SQRT3, Shunt
 from opjoule.energy.trace.journal import read_trace
 from opjoule.meters.interface import GapEvent, Samples
@@ -216,14 +217,13 @@ def test_hwmon_s_shunt_is_the_driver_s_and_its_range_ends_with_it(tmp_path):
     (root / "hwmon0/shunt_resistor").write_text("10000\n")
     source = HwmonSource("", root, tmp_path / "none")
     assert "the driver does not state it" in source.error_bounds().shunt.origin
-    warned = "WARNING: the driver assumes a shunt of 0.01 ohm"
-    [warning] = [note for note in source.open().notes if note.startswith(warned)]
-    assert "0.1 ohm (R100) every current is 10 times too high" in warning
+    [doubtful] = source.open().notices
+    assert doubtful.kind is NoticeKind.SHUNT and "0.1 ohm (R100) every current is 10 times too high" in doubtful.line
     assert source.error_bounds().shunt.ohm == 0.01
     assert source.error_bounds().shunt.origin == "the kernel driver's setting"
     assert source.error_bounds().current_max_a == pytest.approx(32.0)
     (root / "hwmon0/shunt_resistor").write_text("100000\n")
-    assert not any("WARNING" in note for note in source.open().notes)
+    assert not source.open().notices
     assert not source.read().clipped
     (root / "hwmon0/curr1_input").write_text("3200\n")
     assert source.read().clipped
@@ -233,7 +233,7 @@ def test_hwmon_s_current_is_corrected_where_the_driver_was_told_another_shunt(tm
     root = hwmon_tree(tmp_path / "h")
     (root / "hwmon0/shunt_resistor").write_text("10000\n")
     source = HwmonSource("", root, tmp_path / "none", shunt=Shunt(0.1, 0.01, "shunt= in rig.toml"))
-    assert not any("WARNING" in note for note in source.open().notes)
+    assert not source.open().notices
     assert source.read().current_a == pytest.approx(0.0612)
     bounds = source.error_bounds()
     assert (bounds.shunt.ohm, bounds.current_max_a) == (0.1, pytest.approx(3.2))
@@ -260,8 +260,8 @@ def test_a_stated_shunt_is_refused_where_the_driver_s_own_is_not_known(tmp_path)
     root = hwmon_tree(tmp_path / "h", chips=("ina228",))
     with pytest.raises(MeterFault, match=r"ina228 .* <100000>"):
         HwmonSource("", root, tmp_path / "none", shunt=Shunt(0.1)).open()
-    notes = HwmonSource("", root, tmp_path / "none").open().notes
-    assert any(note.startswith("WARNING: the driver does not state its shunt") for note in notes)
+    [doubtful] = HwmonSource("", root, tmp_path / "none").open().notices
+    assert doubtful.kind is NoticeKind.SHUNT and "does not state its shunt" in doubtful.line
 
 
 def test_a_power_z_s_voltage_is_in0_and_its_direction_does_not_matter(tmp_path):

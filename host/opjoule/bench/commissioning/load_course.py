@@ -22,6 +22,7 @@ from opjoule.bench.commissioning.sync_line import clock_evidence
 from opjoule.boards.board import Board
 from opjoule.boards.profiles import Profile
 from opjoule.boards.rig.load_steps import CHIP_MS, LEAD_S, PERIOD_NS, TAIL_S, pattern
+from opjoule.boards.state.state_gate import flag_lines
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.calibration.line_fit import LinePoint, fit_line
 from opjoule.energy.calibration.means import MeanReading, mean_reading
@@ -214,8 +215,8 @@ def take_full(desk: OpenDesk) -> tuple[DeskRecording, list[str]]:
         played = play_level(board, 8, desk.pace.full_s)
         writer.join()
         running.catch_up_to(played.end_board_ns)
-        broken = watch.stop().broken if watch else []
-    return running.recorded(), [line for line in broken if line.startswith("firmware reports")]
+        flags = watch.stop().flags_seen if watch else 0
+    return running.recorded(), flag_lines(flags)
 
 
 def judge_full(recorded: DeskRecording, flags: Sequence[str], profile: Profile) -> Verdict:

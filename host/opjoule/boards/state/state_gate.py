@@ -45,6 +45,11 @@ STEERED_PPM = 0.05
 """Change of the kernel's rate that is ignored: less than a crystal's own over minutes."""
 
 
+def flag_lines(seen: int) -> list[str]:
+    """One line for each of the firmware's flags 0 to 3 that was seen."""
+    return [f"firmware reports {name}" for bit, name in _FLAGS.items() if seen >> bit & 1]
+
+
 @dataclass
 class PowerFlags:
     """Supply flags of a Raspberry Pi's firmware in one measurement: the union of all readings.
@@ -73,7 +78,7 @@ class PowerFlags:
 
     def broken(self) -> list[str]:
         """One line for each flag that was seen."""
-        return [f"firmware reports {name}" for bit, name in _FLAGS.items() if self.seen >> bit & 1]
+        return flag_lines(self.seen)
 
     def unknown(self) -> list[str]:
         """Line on the unknown flags, if there was nothing to read."""

@@ -192,7 +192,7 @@ def _lacking(cells: Sequence[tuple[Plan, PlanningOptions]]) -> Lacks:
             wanted = {*study.cell.values()} - {*study.given}
             states = {value: state for value, state in by_study[name].items() if value in wanted}
         for value, state in states.items():
-            without = lacks.setdefault(f"{value}: {state.words.removeprefix('missing: ')}", set())
+            without = lacks.setdefault(f"{value}: {state.words}", set())
             without |= set() if state.by_set_up else {plan.condition_name}
         try:
             if not states:

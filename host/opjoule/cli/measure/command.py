@@ -140,8 +140,8 @@ def check_here(plan: Plan) -> None:
         check_space(plan.study.effective, shutil.disk_usage(ROOT).free, f"this computer's disk, at {ROOT}")
     if (server := missing_server(plan)) is not None:
         raise BadInput(
-            f"--simulate: {plan.study.engine} {server.words}; a simulated board uses the database on this computer's "
-            "PATH; to leave it out of a study, give --only system=..."
+            f"--simulate: {plan.study.engine} is missing: {server.words}; a simulated board uses the database on this "
+            "computer's PATH; to leave it out of a study, give --only system=..."
         )
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from opjoule.base.errors import BadInput, MeterFault
+from opjoule.base.notices import Notice, NoticeKind
 from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, ErrorBounds, Shunt
 from opjoule.meters.chips.ina219 import INA219
 from opjoule.meters.interface import LOAD_SIDE, MeterIdentity, SensorIdentity
@@ -111,6 +112,8 @@ class HwmonSource(Source):
             )
         self.window_s = self._files.window_s
         self.read()
+        has_shunt, shunt_ohm = self._files.chip != POWERZ, self._files.shunt_ohm
+        doubtful = _doubtful_shunt(shunt_ohm, self.shunt) if has_shunt else []
         return MeterIdentity(
             kind="hwmon",
             place=str(self._files.place),
@@ -121,9 +124,10 @@ class HwmonSource(Source):
             notes=(
                 f"at most one reading every {PERIOD_S * 1e3:g} ms, each {_window_words(self.window_s)}",
                 f"current in steps of {self._files.current_a * self._factor * 1e3:g} mA",
-                *([] if self._files.chip == POWERZ else [_shunt_note(self._files.shunt_ohm, self.shunt)]),
+                *([_shunt_words(shunt_ohm, self.shunt)] if shunt_ohm and not doubtful else []),
                 ON_BOARD,
             ),
+            notices=tuple(doubtful),
         )
 
     def read(self) -> Reading:
@@ -218,22 +222,25 @@ def _window_words(window_s: float) -> str:
     return f"the chip's latest mean of {window_s * 1e3:.3g} ms; its time is known to within {window_s * 500:.3g} ms"
 
 
-def _shunt_note(driver_ohm: float | None, soldered: Shunt | None) -> str:
-    if driver_ohm is None:
-        return (
-            "WARNING: the driver does not state its shunt, so every current may be wrong by a constant factor: set "
-            "shunt-resistor in its device tree node"
-        )
-    if soldered:
-        factor = driver_ohm / soldered.ohm
-        return f"shunt {soldered.ohm:g} ohm; the driver is set to {driver_ohm:g}: currents are corrected by {factor:g}"
-    if not math.isclose(driver_ohm, KERNEL_SHUNT_OHM):
+def _shunt_words(driver_ohm: float, soldered: Shunt | None) -> str:
+    if soldered is None:
         return f"shunt {driver_ohm:g} ohm, as set in the driver"
-    return (
-        f"WARNING: the driver assumes a shunt of {driver_ohm:g} ohm, its default. With the usual 0.1 ohm "
-        f"(R100) every current is {Shunt.ohm / driver_ohm:g} times too high, with 0.02 ohm (R020) 2 times: "
-        "state yours, for example hwmon:hwmon3,shunt=0.1"
+    factor = driver_ohm / soldered.ohm
+    return f"shunt {soldered.ohm:g} ohm; the driver is set to {driver_ohm:g}: currents are corrected by {factor:g}"
+
+
+def _doubtful_shunt(driver_ohm: float | None, soldered: Shunt | None) -> list[Notice]:
+    """The notice of a shunt that nobody has stated."""
+    if driver_ohm is None:
+        line = "the driver does not state its shunt, so every current may be wrong by a constant factor"
+        return [Notice(NoticeKind.SHUNT, line, "set shunt-resistor in its device tree node")]
+    if soldered or not math.isclose(driver_ohm, KERNEL_SHUNT_OHM):
+        return []
+    line = (
+        f"the driver assumes a shunt of {driver_ohm:g} ohm, its default. With the usual 0.1 ohm (R100) every current "
+        f"is {Shunt.ohm / driver_ohm:g} times too high, with 0.02 ohm (R020) 2 times"
     )
+    return [Notice(NoticeKind.SHUNT, line, "state yours, for example hwmon:hwmon3,shunt=0.1")]
 
 
 def _number(path: Path, unit: float) -> float | None:

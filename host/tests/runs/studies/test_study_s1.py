@@ -132,7 +132,7 @@ def test_a_server_that_the_simulated_board_lacks_is_one_line_before_anything_is_
         pytest.skip("this computer has a mongod of its own")
     assert main(["--study", "s1", *argv]) == 2
     said = capsys.readouterr().err.splitlines()
-    assert "--simulate: mongodb missing: 'mongod'" in said[-1] and "--only system=" in said[-1]
+    assert "--simulate: mongodb is missing: 'mongod'" in said[-1] and "--only system=" in said[-1]
     assert not (tmp_path / "out").exists()
 
 
