@@ -45,7 +45,7 @@ def looks(tree: ast.AST) -> Iterator[str]:
             cuts = node.func.attr in CUTS and own_words(node.func.value)
             if cuts or (node.func.attr in SEARCHES and any(map(own_words, node.args))):
                 yield ast.unparse(node.func)
-        elif isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In | ast.NotIn):
+        elif isinstance(node, ast.Compare) and " in " in ast.unparse(node):
             is_text = isinstance(node.left, ast.Constant | ast.JoinedStr) or ast.unparse(node.left).isupper()
             if is_text and own_words(node.comparators[0]):
                 yield ast.unparse(node)
