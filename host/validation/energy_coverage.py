@@ -90,6 +90,7 @@ KINDS = {
     "bursts of 40 ms, 0.3 ohm": Kind(long_bursts, (0.3, 0.3)),
     "bursts of 50 us to 1 s, 0.3 ohm": Kind(mixed_bursts, (0.3, 0.3)),
     "noisy, 0.3 ohm": Kind(noisy, (0.3, 0.3)),
+    "bursts of 50 us to 1 s, 0.78 ohm": Kind(mixed_bursts, (0.78, 0.78)),
     "bursts of 20 to 100 us, 0.15 ohm": Kind(fast_bursts, (0.15, 0.15)),
     "bursts of 20 to 100 us, 0.3 ohm": Kind(fast_bursts, (0.3, 0.3)),
     "on and off at random each 20 us, 0.3 ohm": Kind(switching, (0.3, 0.3)),

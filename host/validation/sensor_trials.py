@@ -4,10 +4,10 @@
 
 Each record draws what the data sheet of the INA219 leaves open (the delay from a new mode to its first conversion, 0 to
 500 us; whether the old conversion is finished first; when a register's value is taken), the speed of both clocks, a
-load, and outages of the sensor in half of the records. Exit code 1 if a stamp is off by more than 25 us (300 us if the
-chip finishes its conversions), a record without outages does not count every unread conversion, a gap has another
-length than the time without samples, or too few intervals hold. Stamps count from the hundredth conversion on, after a
-start or an outage.
+load, and in most records outages: a sensor that does not answer, or a bus that a device holds. Exit code 1 if a stamp
+is off by more than 25 us (300 us if the chip finishes its conversions), a record without outages does not count every
+unread conversion, a gap has another length than the time without samples, or too few intervals hold. Stamps count from
+the hundredth conversion on, after a start or an outage.
 """
 
 from __future__ import annotations
@@ -37,6 +37,10 @@ FINISHING_LIMIT_S = 300e-6
 GAP_LIMIT_S = 300e-6
 """A gap ends half a period beside the samples around it, and the period's place is known to a part of it."""
 HELD_LEAST = 0.93
+HELD_SHARE = 0.4
+"""Share of the records without other outages in which a device holds SDA low once, until it has seen 1 to 40 clocks."""
+HELD_S = 1e-3
+"""A time after which SDA is still held. How long it is held depends on the firmware, which clocks the bus free."""
 MODES = {
     "pairs": SensorSettings(mode=Mode.PAIRS),
     "shunts": SensorSettings(mode=Mode.SHUNTS),
@@ -104,7 +108,12 @@ def drawn(seed: int) -> Drawn:
             outages_s.append((0.6 + place + chance.uniform(0, 0.7), length_s))
     for at_s, length_s in outages_s:
         options += ["--sensor-away", f"{at_s:.6f},{length_s:.6f}"]
-    return Drawn(mode, options, outages_s, _load(chance))
+    rows = _load(chance)
+    if not outages_s and chance.random() < HELD_SHARE:
+        at_s, clocks = chance.uniform(0.6, 3.3), chance.randint(1, 40)
+        options += ["--hold-sda", f"{at_s:.6f},{clocks}"]
+        outages_s.append((at_s, HELD_S))
+    return Drawn(mode, options, outages_s, rows)
 
 
 def _load(chance: random.Random) -> list[tuple[float, float]]:

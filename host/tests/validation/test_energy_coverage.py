@@ -23,7 +23,7 @@ def trials():
 
 @pytest.mark.parametrize("calibrated", [False, True])
 def test_intervals_hold_the_truth_in_about_95_of_100(trials, calibrated):
-    """12 kinds, 4 trials, 3 quantities: 144 intervals, of which chance leaves out 13 at most."""
+    """16 kinds, 4 trials, 3 quantities: 192 intervals, of which chance leaves out 13 at most."""
     held = [one.held for some in trials.values() for one in some if one.calibrated == calibrated]
     assert sum(held) >= len(held) - 13
 

@@ -12,6 +12,9 @@ from opjoule.energy.error_bounds import ROOM_K, SHUNT_K_PER_W, SHUNT_PER_K
 from opjoule.energy.shunt_heat import TAU_LEAST_S, TAU_MOST_S
 
 BUS_GAIN_ERROR_MAX: Final = 0.005
+SUPPLY_OHM_MAX: Final = 0.8
+"""Resistance of a supply with a long or thin cable: a public trace of a Raspberry Pi 3B+ at a desk has 5.046 V - 0.781
+ohm x I."""
 HEADROOM_V: Final = 0.02
 """Margin for noise and steps of a reading [V]."""
 _OF_THE_SUPPLY = ("supply_ohm", "supply_open_v")
@@ -52,8 +55,8 @@ class Imperfections:
 
         Source: SBOS448G (INA219), 7.5: gain 0.5 %, offset 200 uV at PGA /8, bus 0.5 %, 532 us typical and 586 us at
         most, as much assumed the other way. Arduino Uno's CSTCE16M0V53: 0.5 % initial tolerance; -2021 ppm and about
-        10 ppm/K are published of one. Supplies: 4.9 to 5.25 V, up to 0.3 ohm with the cable and up to 50 mV of
-        ripple are assumed. The shunt is of thick film, within 200 ppm/K, in a room within 15 K of 25 degrees C, with
+        10 ppm/K are published of one. Supplies: 4.9 to 5.25 V and up to 50 mV of ripple are assumed; the cable is
+        within SUPPLY_OHM_MAX. The shunt is of thick film, within 200 ppm/K, in a room within 15 K of 25 degrees C, with
         50 to 100 K/W on its board (energy/error_bounds.py has the sources) and a time constant of 2 to 30 s (assumed).
         """
         chance = seed if isinstance(seed, random.Random) else random.Random(seed)
@@ -70,7 +73,7 @@ class Imperfections:
             clock_warmup=f"{chance.uniform(-50, 50):.3f},{chance.uniform(30, 600):.3f}",
             sensor_clock_error_ppm=round(chance.uniform(-91_000, 100_000), 1),
             ripple=f"{ripple_mv:.3f},{50 * 2000 ** chance.random():.6f}",
-            supply_ohm=round(chance.choice([0.0, chance.uniform(0.02, 0.3)]), 4),
+            supply_ohm=round(chance.choice([0.0, chance.uniform(0.02, SUPPLY_OHM_MAX)]), 4),
             supply_open_v=round(chance.uniform(4.9, 5.25), 4),
         )
         return drawn.heating_up(chance)

@@ -257,7 +257,7 @@ def test_a_rig_is_drawn_within_its_data_sheets_and_anew_by_each_seed():
         ("bus_gain_error", -0.005, 0.005),
         ("clock_error_ppm", -5000, 5000),
         ("sensor_clock_error_ppm", -91_000, 100_000),
-        ("supply_ohm", 0, 0.3),
+        ("supply_ohm", 0, 0.8),
     ):
         values = [getattr(rig, name) for rig in drawn]
         width = most - least
