@@ -7,8 +7,6 @@ namespace opjoule {
 namespace {
 
 constexpr char kAny = 1;
-constexpr size_t kMostEvenFields = UINT8_MAX;
-constexpr uint32_t kLongestEven = UINT16_MAX;
 
 template <typename Int>
 Int load(const char* from) {
@@ -37,19 +35,6 @@ bool is_even(std::span<const uint16_t> field_numbers, std::span<const uint32_t> 
 
 uint32_t Row::length(size_t i) const {
   return even_ ? even_length_ : load<uint32_t>(buffer_.data() + kHeaderBytes + i * kEntryBytes + 4);
-}
-
-bool Row::reset_even(size_t field_count, size_t length) {
-  if (field_count == 0 || field_count > kMostEvenFields || length > kLongestEven) return false;
-  field_count_ = field_count;
-  even_ = true;
-  even_length_ = static_cast<uint32_t>(length);
-  buffer_.resize(kHeaderBytes + field_count * length);
-  char* out = buffer_.data();
-  out[0] = kEven;
-  out[1] = static_cast<char>(field_count);
-  store(out + 2, static_cast<uint16_t>(length));
-  return true;
 }
 
 void Row::reset(std::span<const uint16_t> field_numbers, std::span<const uint32_t> lengths) {
@@ -158,11 +143,6 @@ std::string_view Row::any_value(size_t i) const {
 std::span<char> Row::mutable_value(size_t i) {
   const std::string_view view = value(i);
   return {buffer_.data() + (view.data() - buffer_.data()), view.size()};
-}
-
-std::span<char> Row::mutable_values() {
-  const size_t offset = values_offset();
-  return {buffer_.data() + offset, buffer_.size() - offset};
 }
 
 std::string_view Row::find(uint16_t number) const {

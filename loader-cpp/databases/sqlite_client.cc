@@ -110,7 +110,11 @@ Status SqliteClient::read(std::string_view key, FieldChoice fields, Row& out) {
   bind_key(statement, 1, key);
   const Gate::Inside inside = gate_.together();
   const int result = connection_.step(statement);
-  if (result == SQLITE_ROW) take_row(statement, 0, fields, out);
+  if (result == SQLITE_ROW) [[likely]] {
+    take_row(statement, 0, fields, out);
+    sqlite3_reset(statement);
+    return Status::ok();
+  }
   status = result == SQLITE_DONE ? Status::not_found() : connection_.status(result);
   sqlite3_reset(statement);
   return status;

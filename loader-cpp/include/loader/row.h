@@ -69,6 +69,8 @@ class Row {
   uint32_t even_length_ = 0;  // of every value, where even_
 
   static constexpr char kEven = 3;
+  static constexpr size_t kMostEvenFields = UINT8_MAX;
+  static constexpr size_t kLongestEven = UINT16_MAX;
   static constexpr size_t kHeaderBytes = 4;
   static constexpr size_t kEntryBytes = 8;
   [[nodiscard]] size_t values_offset() const {
@@ -96,6 +98,27 @@ inline Status Row::parse() {
   even_length_ = each;
   field_count_ = count;
   return Status::ok();
+}
+
+// Inline, since every read of SQLite makes its row with these.
+inline bool Row::reset_even(size_t field_count, size_t length) {
+  if (field_count == 0 || field_count > kMostEvenFields || length > kLongestEven) return false;
+  field_count_ = field_count;
+  even_ = true;
+  even_length_ = static_cast<uint32_t>(length);
+  const size_t size = kHeaderBytes + field_count * length;
+  if (buffer_.size() != size) buffer_.resize(size);
+  const auto each = static_cast<uint16_t>(length);
+  char* out = buffer_.data();
+  out[0] = kEven;
+  out[1] = static_cast<char>(field_count);
+  std::memcpy(out + 2, &each, sizeof each);  // every board we build for is little endian
+  return true;
+}
+
+inline std::span<char> Row::mutable_values() {
+  const size_t offset = values_offset();
+  return {buffer_.data() + offset, buffer_.size() - offset};
 }
 
 }  // namespace opjoule
