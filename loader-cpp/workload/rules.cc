@@ -139,7 +139,8 @@ const std::vector<PropertyRule>& translated_rules() {
       {"threads", "", "here it is threadcount"},
       {"valuelength", "", "set fieldcount=1 and fieldlength to the bytes of a value"},
       {"valuesize", "", "set fieldcount=1 and fieldlength to the bytes of a value"},
-      {"warmupoperations", "", "measure.py --warm-up SECONDS warms up, in no figure; leave this out"},
+      {"warmupoperations", "",
+       "measure.py --warm-up SECONDS warms up, in no figure; leave this out"},
       {"warmuptime", "", "measure.py --warm-up SECONDS warms up, in no figure; leave this out"},
       {"writeproportion", "", "here it is updateproportion, or insertproportion for new records"},
   };
