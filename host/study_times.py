@@ -18,7 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "host"))
 
-from opjoule.campaign.past_times import SHIPPED, read_run, times_of  # noqa: E402  # path set above
+from opjoule.campaign.past_times import SHIPPED, runs_in, times_of  # noqa: E402  # path set above
 from opjoule.runs.studies.folder import find_study  # noqa: E402
 
 KEY = ("study", "device", "storage", "cell", "size")
@@ -27,8 +27,7 @@ COLUMNS = (*KEY, "total_s", "growing_s", "source")
 
 def rows_of(folder: Path, source: str) -> Iterator[dict[str, str]]:
     """A row for each part of each complete record in a folder or in the folders within it."""
-    for path in sorted([*folder.glob("*/run.json"), *folder.glob("*/*/run.json")]):
-        record = read_run(path)
+    for record in runs_in(folder):
         asked = record.get("asked", {})
         if record.get("status") != "complete" or not asked.get("folder"):
             continue

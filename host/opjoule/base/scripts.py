@@ -23,7 +23,7 @@ RUNS: Final = ROOT / "runs" if IS_CLONE else Path("runs")
 """Folder of the records: the clone's, or that of the working directory."""
 _BESIDE: Final = ROOT if IS_CLONE else Path(__file__).parents[1] / "beside"
 STUDIES: Final = _BESIDE / "studies"
-"""Folder of the studies; an installed package has their study.toml alone."""
+"""Folder of the studies; an installed package has their study.toml and winners.csv alone."""
 CITATION: Final = _BESIDE / "CITATION.cff"
 
 

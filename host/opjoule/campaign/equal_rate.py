@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from opjoule.base.errors import BadInput, Interrupted, OpJouleError, RigFault, of_system
+from opjoule.campaign.past_times import RATES
 from opjoule.runs.measuring.plan import Plan
 from opjoule.runs.record.directory import free_directory
 from opjoule.runs.record.json_file import write_json
 from opjoule.runs.record.run_record import RunRecord
 
-RATES: Final = "rates"
-"""Folder of the records that show each condition's own rate, in the campaign's folder."""
 EQUAL_RATE: Final = "rate.json"
 """File in the campaign's folder with the rate that all conditions have."""
 KEPT_UP: Final = 0.5

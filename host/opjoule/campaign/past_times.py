@@ -36,6 +36,8 @@ SPREAD_GUESSED: Final = 4.0
 """The same for the mean of other databases."""
 SPREAD_DECADE: Final = 1.5
 """Further factor for each power of ten between the sizes: caches fill, trees grow."""
+RATES: Final = "rates"
+"""Folder of the records that show each condition's own rate, in the campaign's folder."""
 _SYSTEM: Final = "system"
 Axes = tuple[tuple[str, str], ...]
 """A cell's values by axis, in order of the axes' names."""
@@ -107,8 +109,7 @@ def past_times(runs: Path, asked: Mapping[str, Any], constant: Sequence[str] = (
     """
     alike = ("folder", "device", "storage")
     times = []
-    for path in [*runs.glob("*/run.json"), *runs.glob("*/*/run.json")]:
-        record = read_run(path)
+    for record in runs_in(runs):
         options = record.get("asked", {})
         same = all(str(options.get(name)) == str(asked.get(name)) for name in alike)
         same = same and bool(options.get("simulate")) == bool(asked.get("simulate"))
@@ -117,8 +118,17 @@ def past_times(runs: Path, asked: Mapping[str, Any], constant: Sequence[str] = (
     return times
 
 
-def read_run(path: Path) -> dict[str, Any]:
-    """Contents of a run.json; empty if it cannot be read."""
+def runs_in(folder: Path) -> Iterator[dict[str, Any]]:
+    """Contents of each run.json in a folder and in the folders within it; empty if it cannot be read.
+
+    The short runs that find an equal rate are left out: they do not have all operations of their cells.
+    """
+    for path in sorted([*folder.glob("*/run.json"), *folder.glob("*/*/run.json")]):
+        if path.parent.parent.name != RATES:
+            yield _read(path)
+
+
+def _read(path: Path) -> dict[str, Any]:
     with suppress(OSError, ValueError, RecursionError):
         contents = json.loads(read_regular(path))
         return contents if isinstance(contents, dict) else {}

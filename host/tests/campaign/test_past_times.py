@@ -163,7 +163,7 @@ def test_each_value_of_an_axis_within_a_record_has_a_growing_part_of_its_own(tmp
 def test_each_shipped_time_is_plausible_and_names_its_source():
     with SHIPPED.open(newline="") as file:
         rows = list(csv.DictReader(file))
-    assert {"s1", "s2", "s3", "s5"} <= {row["study"] for row in rows}
+    assert {"s1", "s2", "s3", "s4", "s5"} <= {row["study"] for row in rows}
     for row in rows:
         assert 0 < float(row["growing_s"]) <= float(row["total_s"]) and row["source"]
 
@@ -176,7 +176,7 @@ def test_a_dry_run_says_how_long_and_within_chooses_the_scale(tmp_path, capsys):
     command = [*STUDY, "--only", "system=sqlite", "--out", str(tmp_path / "whole")]
     assert main(command) == 0
     said = capsys.readouterr().out
-    assert "about 6 h 11 min (85 min to 27 h 4 min), judging 2 cells by the study's records" in said
+    assert "about 6 h 11 min (85 min to 27 h 4 min), judging 2 measurements by the study's records" in said
     assert main([*command, "--within", "20min"]) == 0
     said = capsys.readouterr().out
     assert "(scale 0.052)" in said and "about 20 min" in said
@@ -199,3 +199,10 @@ def refused(capsys, *words: str) -> str:
     said = capsys.readouterr().err
     assert ended.value.code == 2 and said.count("\n") == 1
     return said
+
+
+def test_the_short_runs_that_find_an_equal_rate_are_no_past_times(tmp_path):
+    record(tmp_path / "rates", "sqlite", 1000, fixed_s=20, work_s=6)
+    assert past_times(tmp_path, cell_of("sqlite", 1)) == []
+    record(tmp_path, "sqlite", 1000, fixed_s=20, work_s=6)
+    assert len(past_times(tmp_path, cell_of("sqlite", 1))) == 1

@@ -11,6 +11,7 @@ from opjoule.base.scripts import RUNS, program, script_name
 from opjoule.base.units import counted
 from opjoule.boards.rig.file import Rig
 from opjoule.campaign.campaign import Campaign, Cell, MeasureOne, identity, in_condition, run_conditions
+from opjoule.campaign.equal_rate import EQUAL_RATE
 from opjoule.campaign.past_times import TimeNeeded
 from opjoule.cli.campaign.file import CampaignFile
 from opjoule.cli.campaign.fleet import campaign_of, run_on_fleet
@@ -59,8 +60,7 @@ def run_campaign(planned: PlannedCampaign) -> int:
         check_here(plan)
     lacks = _lacking(cells) if options.dry_run and not options.scheduler else {}
     unknown = file.shared and campaign.remaining_s is None
-    asked = [cell.plan.asked for cell in _to_measure(campaign, lacks)]
-    needed = needed_time(asked, options.out) if unknown else None
+    needed = needed_time(_asked(campaign, folder, lacks), options.out) if unknown else None
     if options.dry_run and options.json:
         print(json.dumps(_as_value(file, campaign, folder, needed, lacks), indent=1))
     else:
@@ -202,6 +202,14 @@ def _lacking(cells: Sequence[tuple[Plan, PlanningOptions]]) -> Lacks:
     return lacks
 
 
+def _asked(campaign: Campaign, folder: Path, lacks: Lacks) -> list[dict[str, object]]:
+    """Options of the cells to measure, and once more of each condition whose own rate is to be found before."""
+    to_measure = _to_measure(campaign, lacks)
+    by_name = {cell.plan.condition_name: cell.plan for cell in to_measure if cell.plan.study.equal_rate_group}
+    ranging = [] if (folder / EQUAL_RATE).exists() else [plan.asked for plan in by_name.values()]
+    return [*(cell.plan.asked for cell in to_measure), *ranging]
+
+
 def _to_measure(campaign: Campaign, lacks: Lacks) -> list[Cell]:
     """The cells that the campaign would measure now."""
     without = set().union(*lacks.values())
@@ -227,7 +235,7 @@ def _length(campaign: Campaign, cells: Sequence[Cell], needed: TimeNeeded | None
             "times that come with OpJoule": needed.by_shipped,
             "the mean of the others": rest,
         }
-        judged = ", ".join(f"{counted(count, 'cell')} by {source}" for source, count in sources.items() if count)
+        judged = ", ".join(f"{counted(count, 'measurement')} by {source}" for source, count in sources.items() if count)
         return (
             f"about {in_words(needed.total_s)} ({in_words(needed.least_s)} to {in_words(needed.most_s)}), "
             f"judging {judged}"

@@ -53,7 +53,8 @@ JOB_SOURCES: Final = (*("studies/opjoule_study.py", "studies/opjoule_server.py",
 """Files that every study's job gets."""
 PROGRAM: Final = (
     *("pyproject.toml", "README.md", "LICENSE", "CITATION.cff", "host/opjoule"),
-    *(f"studies/{path.name}/study.toml" for path in sorted(STUDIES.glob("*")) if (path / "study.toml").is_file()),
+    *(f"studies/{path.parent.name}/{path.name}" for path in sorted(STUDIES.glob("*/study.toml"))),
+    *(f"studies/{path.parent.name}/{path.name}" for path in sorted(STUDIES.glob("*/winners.csv"))),
 )
 """The parts of a clone that pip needs to install the analysis."""
 
