@@ -64,8 +64,8 @@ def trial(scenario: str, seed: int) -> list[Held]:
     ]
     for name, share in {**attribution.operations, **attribution.activities}.items():
         true_j = made.known.true_j.get(name, 0.0)
-        identified = not share.unidentified
-        held.append(Held(seed, name, true_j, share.energy_j, 2 * share.standard_u_j, whole_j, identified))
+        identified = not share.reason
+        held.append(Held(seed, name, true_j, float(share), 2 * share.standard_u, whole_j, identified))
     return held
 
 

@@ -35,7 +35,7 @@ from coverage_loads import (
     short_bursts,
     switching,
 )
-from opjoule.base.units import Measured
+from opjoule.base.units import Quantity
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.baseline import idle_power, marginal_energy
 from opjoule.energy.cells import Cells
@@ -197,7 +197,7 @@ def corrected(trace: PowerTrace, sensor: Sensor, bounds: ErrorBounds) -> PowerTr
     return replace(trace, current_a=current_a, voltage_v=volts(trace.voltage_v), bus=bus)
 
 
-def estimates(rng: Generator, trace: PowerTrace, sensor: Sensor, bounds: ErrorBounds) -> list[tuple[str, Measured]]:
+def estimates(rng: Generator, trace: PowerTrace, sensor: Sensor, bounds: ErrorBounds) -> list[tuple[str, Quantity]]:
     """Run energy, marginal energy and idle power with their intervals."""
     board_rate = 1 + float(rng.uniform(-CRYSTAL_ERROR_MAX, CRYSTAL_ERROR_MAX))
     late_ns = round(float(rng.normal(0, MAP_U_S)) * 1e9)
@@ -243,7 +243,7 @@ class Trial:
 
     quantity: str
     calibrated: bool
-    stated: Measured
+    stated: Quantity
     truth: float
 
     @property

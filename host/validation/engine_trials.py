@@ -51,8 +51,8 @@ def share_of(made: Trial, name: str) -> Share:
     share = made.attribution.activities[name]
     return Share(
         100 * made.drawn.true_j[name] / whole_j,
-        100 * share.energy_j / made.attribution.whole.energy_j,
-        not share.unidentified,
+        100 * float(share) / float(made.attribution.whole),
+        not share.reason,
     )
 
 
@@ -60,9 +60,9 @@ def held(made: Trial, seed: int) -> list[Held]:
     """Every part with its true energy."""
     whole_j = sum(made.drawn.true_j.values())
     return [
-        Held(seed, name, true_j, of.energy_j, 2 * of.standard_u_j, whole_j, not of.unidentified)
+        Held(seed, name, true_j, float(of), 2 * of.standard_u, whole_j, not of.reason)
         for name, of in {**made.attribution.operations, **made.attribution.activities}.items()
-        if (true_j := made.drawn.true_j.get(name, 0.0)) or of.energy_j
+        if (true_j := made.drawn.true_j.get(name, 0.0)) or of.value
     ]
 
 

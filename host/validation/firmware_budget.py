@@ -18,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from opjoule.base.units import Measured
+from opjoule.base.units import Quantity
 from opjoule.energy.baseline import idle_power, marginal_energy
 from opjoule.energy.sensor_calibration import SensorCalibration
 from opjoule.energy.window import Timebase, Window, window_energy_j
@@ -94,7 +94,7 @@ def recording(seed: int, folder: Path) -> tuple[str, Recording]:
     return name, rig
 
 
-def compared(rig: Recording) -> dict[str, tuple[Measured, float]]:
+def compared(rig: Recording) -> dict[str, tuple[Quantity, float]]:
     """Quantity -> measured value and true value."""
     windows = [
         Window(start, end, EDGE_U_NS, timebase=Timebase("board", round_s * 1e9 / (end - start), 0.0))

@@ -23,7 +23,7 @@ from known_pieces import Gridded, Piece, bursts, wander
 from opjoule.attribution.activities import SYNC, Intervals, background
 from opjoule.attribution.overlap import overlap_s
 from opjoule.attribution.shares import Attribution
-from opjoule.base.units import Missing
+from opjoule.base.units import Quantity
 from opjoule.bench.simulation.part_powers import Float64Array, Overlapping, PartPowers, Steady, own_stretches
 from opjoule.boards.databases.registry import background_threads
 from opjoule.energy.operations.board_files import read_system
@@ -362,7 +362,7 @@ def trial(
     of_medium = (lambda: repeat_energy(medium.aligned, phases, 1)) if medium else None
     worked = WorkedRun(cycle, lambda: energies, timeline.operations, samples, of_medium)
     (attribution,) = attributed(aligned, [worked], timeline.events, timeline.database, medium)
-    if isinstance(attribution, Missing):
+    if isinstance(attribution, Quantity):
         raise ValueError(attribution.reason)
     return Trial(attribution, drawn)
 

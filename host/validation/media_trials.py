@@ -30,9 +30,10 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # trials run side by side
 from known_meter import IDLE_S, KINDS, Kind, Sensor, measured, phases
 from known_pieces import Piece, bursts, wander
 from known_work import Choice, Known, work
+from opjoule.base.units import Quantity
 from opjoule.bench.simulation.part_powers import Float64Array
 from opjoule.campaign.campaign import block_order
-from opjoule.energy.comparison import Side, differ, ratio_limits
+from opjoule.energy.comparison import differ, ratio_limits
 from opjoule.energy.error_bounds import CURRENT, SHUNT
 from opjoule.results.comparison.cell_mean import comparison_side
 from opjoule.runs.evaluation.quantities.common import COMMON
@@ -115,16 +116,16 @@ def trial(sensor_kind: str, difference: float, spread: float, seed: int) -> tupl
     idle_w = rng.uniform(1.5, 3.5)
     factors = {"a": 1.0, "a again": 1.0, "dearer": 1.0 + difference}
     names = list(factors)
-    runs: dict[str, list[Side]] = {name: [] for name in names}
+    runs: dict[str, list[Quantity]] = {name: [] for name in names}
     for _, which in block_order(len(names), REPEATS, seed):
         factor = factors[names[which]] * rng.normal(1, spread)
         numbers = one_run(rng, kind, known, sensor, factor, idle_w)
         runs[names[which]].append(comparison_side(numbers, QUANTITIES.headline))
-    base, again, dearer = (Side.mean(sides) for sides in runs.values())
+    base, again, dearer = (Quantity.mean(sides) for sides in runs.values())
     return _verdict(dearer, base, 1.0 + difference), _verdict(again, base, 1.0)
 
 
-def _verdict(one: Side, base: Side, true_ratio: float) -> Verdict:
+def _verdict(one: Quantity, base: Quantity, true_ratio: float) -> Verdict:
     return Verdict(differ(one, base), ratio_limits(one, base), true_ratio)
 
 

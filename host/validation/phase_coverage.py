@@ -25,7 +25,6 @@ from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX
 from opjoule.energy.operations.operation_table import OperationTable
 from opjoule.meters.chips.ina219 import ina219_breakout
 from opjoule.runs.evaluation.marked_phases import phase_figures
-from opjoule.runs.evaluation.quantities.figures import Figure
 from opjoule.runs.evaluation.repeat_energy import AlignedTrace
 from opjoule.runs.record.phases import Phase, Role
 
@@ -116,7 +115,7 @@ def trials(seed: int, *, pairs: bool, own_power: bool, map_u_s: float) -> list[T
         truth = dict(zip(FIGURES, (energy_j, energy_j - idle_w * (end_s - start_s)), strict=True))
         for name in FIGURES:
             figure = figures[f"{n}"][name]
-            assert isinstance(figure, Figure) and figure.standard_u is not None
+            assert figure.u is not None
             made.append(Trial(name, own_power, map_u_s, end_s - start_s, figure.value, figure.standard_u, truth[name]))
     return made
 

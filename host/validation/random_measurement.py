@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 from opjoule.base.errors import OpJouleError
-from opjoule.base.units import Measured
 from opjoule.bench.simulation.imperfections import Imperfections
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import COPPER_MAX_OHM, UNMARKED_TOLERANCE, ErrorBounds, Shunt
@@ -103,7 +102,7 @@ def measure(seed: int) -> Measurement:
         printed_figures = {}
         for name in QUANTITIES:
             printed = over_repeats([figures[name]])
-            assert isinstance(printed, Measured)
+            assert printed.u is not None
             printed_figures[name] = (printed.value, printed.u, truth[name], printed.standard_u)
         budgets = {
             "run_energy_j": energies.run,

@@ -44,9 +44,9 @@ def _one(timeline: Timeline, options: argparse.Namespace, seed: int) -> list[Hel
     parts, whole_j = held(made, seed), sum(made.drawn.true_j.values())
     true_j = sum(figure.true_j for figure in parts if figure.name in made.attribution.operations)
     all_kinds = made.attribution.foreground
-    identified = not all_kinds.unidentified
-    u_j = 2 * all_kinds.standard_u_j
-    return [*parts, Held(seed, FOREGROUND, true_j, all_kinds.energy_j, u_j, whole_j, identified)]
+    identified = not all_kinds.reason
+    u_j = 2 * all_kinds.standard_u
+    return [*parts, Held(seed, FOREGROUND, true_j, float(all_kinds), u_j, whole_j, identified)]
 
 
 def line(name: str, parts: Sequence[Held]) -> str:

@@ -12,8 +12,8 @@ import argparse
 import sys
 
 import numpy as np
-from opjoule.base.units import Measured
-from opjoule.runs.evaluation.quantities.figures import Figure, over_repeats
+from opjoule.base.units import exact
+from opjoule.runs.evaluation.quantities.figures import over_repeats
 from opjoule.runs.evaluation.until import REPEATS_MIN, outcome
 from opjoule.runs.measuring.plan import REPEATS
 
@@ -34,13 +34,13 @@ def coverage(spread: float, wanted: float, trials: int, seed: int, least: int = 
     rng = np.random.default_rng(seed)
     held, repeats = 0, 0
     for _ in range(trials):
-        figures = [Figure(value_j, "J", 0.0) for value_j in rng.normal(TRUE_J, spread * TRUE_J, LIMIT).tolist()]
+        figures = [exact(value_j, "J") for value_j in rng.normal(TRUE_J, spread * TRUE_J, LIMIT).tolist()]
         number, ended = REPEATS, None
         while ended is None:
             mean = over_repeats(figures[:number])
             ended = outcome({KEY: mean}, KEY, wanted, number, LIMIT, least)
             number += 1
-        assert isinstance(mean, Measured)
+        assert mean.u is not None
         held += mean.covers(TRUE_J)
         repeats += ended.repeats
     return held / trials, repeats / trials

@@ -10,6 +10,7 @@ from itertools import islice
 from typing import Final
 
 import numpy as np
+from msgspec import structs
 
 from opjoule.attribution.activities import SYNC, Intervals, writing
 from opjoule.attribution.budgets import FitBudget, SensorBudget, sum_of_sensors
@@ -19,11 +20,12 @@ from opjoule.attribution.likelihood import Likelihood
 from opjoule.attribution.medium import MediumColumns, MediumModels, MediumRun, medium_models
 from opjoule.attribution.run_windows import RunWindows
 from opjoule.attribution.sensed_parts import SensedParts
-from opjoule.attribution.shares import Attribution, EnergyCourse, Share
+from opjoule.attribution.shares import Attribution, EnergyCourse
 from opjoule.attribution.storage import SensedMedium
 from opjoule.attribution.verdict import IN_STEP, INDEPENDENT_MIN, too_short, verdicts
 from opjoule.attribution.windows import window_ns
 from opjoule.attribution.work import Work
+from opjoule.base.units import Quantity
 from opjoule.energy.trace.power_trace import BoolArray, Float64Array
 
 MOVED_U: Final = 2.5
@@ -88,13 +90,15 @@ def attribute_runs(works: Sequence[Work]) -> list[Attribution]:
     in_step = moved_j > MOVED_U * budget.standard_u_j(whole)
     reasons = _reasons(works, columns, matrix, whole, in_step, sensed, written=media.written)
     seen_alone = (whole.independent >= INDEPENDENT_MIN) & ~in_step
+    blind = {name for name, seen in zip(columns.names, seen_alone.tolist(), strict=True) if not seen}
     of_medium = sensed.reasons(float(whole.energy_j[:-1].sum())) if sensed else {}
     return [
         _attribution(
             work,
             run,
             columns,
-            _shares(columns.names, fit, reasons, budget, seen_alone),
+            _shares(columns.names, fit, reasons, budget),
+            blind,
             of_medium,
             media.best.tail_length_s,
             _course(columns, matrix[windows], fit, run),
@@ -132,12 +136,18 @@ def _attribution(
     work: Work,
     run: RunWindows,
     columns: PartColumns,
-    shares: dict[str, Share],
+    shares: dict[str, Quantity],
+    blind: set[str],
     of_medium: dict[str, str],
     tail_length_s: float | None,
     course: EnergyCourse,
 ) -> Attribution:
-    """Attribution of one run; `of_medium`: why a sensor does not identify write-back and tail."""
+    """Attribution of one run.
+
+    Args:
+        blind: parts that too few windows show for an interval.
+        of_medium: why a sensor does not identify write-back and tail.
+    """
     marginal, alone = work.marginal(), None
     whole = SensorBudget.of([marginal]).whole
     activities = {name: shares[name] for name in columns.of_activity}
@@ -154,6 +164,7 @@ def _attribution(
         tail_length_s,
         course,
         alone,
+        frozenset(blind.intersection(columns.of_kind)),
         run.waited,
     )
 
@@ -239,7 +250,7 @@ def _reasons(
         matrix,
         sensed.added_to(columns.names, fit) if sensed else fit,
         float(columns.group.duration_s.sum()),
-        max(sensed.alone.energy_j, 0.0) if sensed else 0.0,
+        max(float(sensed.alone), 0.0) if sensed else 0.0,
         written=written,
     )
     joined = Intervals.joined([work.activities for work in works])
@@ -250,15 +261,12 @@ def _reasons(
     ]
 
 
-def _shares(
-    names: Sequence[str], fit: Fit, reasons: Sequence[str], budget: FitBudget, seen_alone: BoolArray
-) -> dict[str, Share]:
-    """Energy of each part, scaled from the windows' sum to the stated energy of the whole.
-
-    `seen_alone`: whether enough windows show a part for an interval, shape (q,).
-    """
+def _shares(names: Sequence[str], fit: Fit, reasons: Sequence[str], budget: FitBudget) -> dict[str, Quantity]:
+    """Energy of each part [J], scaled from the windows' sum to the stated energy of the whole."""
     stated_j, u_j = (fit.energy_j * budget.stated).tolist(), budget.standard_u_j(fit).tolist()
     sources, by_source = zip(*budget.in_common_j(fit).items(), strict=True)
-    in_common_j = [dict(zip(sources, row_j, strict=True)) for row_j in np.stack(by_source, axis=1).tolist()]
-    figures = zip(stated_j, u_j, reasons, in_common_j, seen_alone.tolist(), strict=True)
-    return {name: Share(*of_part) for name, of_part in zip(names, figures, strict=True)}
+    shared_j = [dict(zip(sources, row_j, strict=True)) for row_j in np.stack(by_source, axis=1).tolist()]
+    return {
+        name: structs.replace(Quantity.from_standard(value_j, standard_u_j, "J", shared=shared), reason=reason)
+        for name, value_j, standard_u_j, shared, reason in zip(names, stated_j, u_j, shared_j, reasons, strict=True)
+    }

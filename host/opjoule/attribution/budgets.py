@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from opjoule.attribution.fit import Fit
-from opjoule.attribution.shares import Share
+from opjoule.base.units import Quantity
 from opjoule.energy.baseline import MarginalEnergy
 from opjoule.energy.trace.power_trace import Float64Array
 
@@ -37,7 +37,7 @@ class SensorBudget:
     @classmethod
     def of(cls, marginals: Sequence[MarginalEnergy]) -> SensorBudget:
         """Budget of the stated energies of some runs; their errors count as common to all runs."""
-        stated_j = math.fsum(marginal.energy.value for marginal in marginals)
+        stated_j = math.fsum(float(marginal.energy) for marginal in marginals)
         size_j = abs(stated_j)
         budgets = [marginal.budget for marginal in marginals]
         whole = [[u for name, u in budget.parts.items() if name not in PROPORTIONAL] for budget in budgets]
@@ -52,10 +52,10 @@ class SensorBudget:
         return cls(stated_j, whole_u_j, scaling_u_j / size_j, shared)
 
     @property
-    def whole(self) -> Share:
+    def whole(self) -> Quantity:
         """The stated energy, with the errors that its parts have in common."""
         in_common_j = {"whole": self.whole_u_j, SCALE: self.scale_u * self.stated_j}
-        return Share(self.stated_j, math.hypot(*in_common_j.values()), in_common_j=in_common_j)
+        return Quantity.from_standard(self.stated_j, math.hypot(*in_common_j.values()), "J", shared=in_common_j)
 
     def apart_u(self, other: SensorBudget) -> float:
         """Relative standard uncertainty of the ratio of two sensors' scales. Source: JCGM 100:2008, 5.2.2."""
@@ -90,8 +90,8 @@ class FitBudget:
         return {"whole": fit.shift_per_j * whole_u_j, SCALE: self.board.scale_u * fit.energy_j}
 
 
-def sum_of_sensors(one: MarginalEnergy, other: MarginalEnergy) -> Share:
+def sum_of_sensors(one: MarginalEnergy, other: MarginalEnergy) -> Quantity:
     """Sum of two sensors' energies; a reference that both were calibrated against moves them together."""
     in_common_j2 = math.fsum(u * other.budget.shared.get(source, 0.0) for source, u in one.budget.shared.items())
     variance_j2 = one.budget.standard_u**2 + other.budget.standard_u**2 + 2.0 * in_common_j2
-    return Share(one.energy.value + other.energy.value, math.sqrt(max(variance_j2, 0.0)))
+    return Quantity.from_standard(float(one.energy) + float(other.energy), math.sqrt(max(variance_j2, 0.0)), "J")

@@ -12,8 +12,7 @@ import numpy as np
 from opjoule.attribution.columns import ColumnSets
 from opjoule.attribution.least_squares import inverse, non_negative
 from opjoule.attribution.window_groups import Equations, Groups
-from opjoule.base.units import COVERAGE_FACTOR
-from opjoule.energy.repeats import student_t
+from opjoule.base.coverage import COVERAGE_FACTOR, student_t
 from opjoule.energy.trace.power_trace import BoolArray, Float64Array
 
 REPLICATES: Final = 200

@@ -170,7 +170,7 @@ class RunWindows:
             length_ns,
             np.concatenate([changes, stretch_ns, [work.work_end_board_ns]]),
         )
-        idle_j = work.idle.power.value * windows.duration_s
+        idle_j = float(work.idle.power) * windows.duration_s
         board_j = windows.energy_j - idle_j
         if work.storage and work.storage.of_board:
             board_j = board_j - work.storage.above_j(windows.edge_board_ns)

@@ -7,26 +7,27 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
+from msgspec import structs
 
 from opjoule.attribution.activities import SYNC
 from opjoule.attribution.budgets import SensorBudget
 from opjoule.attribution.columns import TAIL, WRITE_BACK
 from opjoule.attribution.fit import Fit
-from opjoule.attribution.shares import Share
 from opjoule.attribution.storage import Range, SensedMedium
 from opjoule.attribution.verdict import identifiable_u_j
-from opjoule.base.units import COVERAGE_FACTOR
+from opjoule.base.coverage import COVERAGE_FACTOR
+from opjoule.base.units import Quantity
 
 
 @dataclass(frozen=True)
 class SensedParts:
     """The medium's energy above idle, by mode."""
 
-    waited: Share
+    waited: Quantity
     """The medium's energy during syncs."""
-    write_back: Share
-    tail: Share
-    alone: Share
+    write_back: Quantity
+    tail: Quantity
+    alone: Quantity
     """Write-back and tail together."""
 
     @classmethod
@@ -38,10 +39,10 @@ class SensedParts:
         tail_j, tail_u_j = _middle(medium.tail_range_j)
         bound_u_j = math.hypot(waited_u_j, tail_u_j)
 
-        def share(energy_j: float, own_u_j: float, part: float = 1.0) -> Share:
+        def share(energy_j: float, own_u_j: float, part: float = 1.0) -> Quantity:
             scale_u_j = budget.scale_u * energy_j
             u_j = math.hypot(own_u_j, budget.whole_u_j * part, scale_u_j)
-            return Share(energy_j * stated, u_j, in_common_j={"the medium's scale": scale_u_j})
+            return Quantity.from_standard(energy_j * stated, u_j, "J", shared={"the medium's scale": scale_u_j})
 
         return cls(
             share(waited_j, waited_u_j, medium.waited_part),
@@ -53,45 +54,44 @@ class SensedParts:
     def added_to(self, names: tuple[str, ...], fit: Fit) -> Fit:
         """Fit of the energy without the medium's, with the medium's part of the sync added."""
         is_sync = np.array([name == SYNC for name in names])
-        u_j = is_sync * self.waited.standard_u_j
+        u_j = is_sync * self.waited.standard_u
         return replace(
             fit,
-            energy_j=fit.energy_j + is_sync * self.waited.energy_j,
+            energy_j=fit.energy_j + is_sync * float(self.waited),
             standard_u_j=np.hypot(fit.standard_u_j, u_j),
             model_u_j=np.hypot(fit.model_u_j, u_j),
         )
 
     def reasons(self, rest_j: float) -> dict[str, str]:
         """Reasons why write-back and tail are not identifiable, given the energy of all other parts; else empty."""
-        whole_j = abs(rest_j) + self.waited.energy_j + self.alone.energy_j
+        whole_j = abs(rest_j) + float(self.waited) + float(self.alone)
         return {
             name: _reason(name, share, self.alone, whole_j)
             for name, share in ((WRITE_BACK, self.write_back), (TAIL, self.tail))
         }
 
-    def joined_with(self, shares: Mapping[str, Share], reasons: Mapping[str, str]) -> dict[str, Share]:
+    def joined_with(self, shares: Mapping[str, Quantity], reasons: Mapping[str, str]) -> dict[str, Quantity]:
         """Shares of a fit without the medium's energy, combined with the medium's shares."""
         joined = dict(shares)
         if SYNC in joined:
             sync = joined[SYNC]
-            joined[SYNC] = replace(Share.sum_of([sync, self.waited]), unidentified=sync.unidentified)
+            joined[SYNC] = structs.replace(Quantity.sum_of([sync, self.waited]), reason=sync.reason)
         medium = {WRITE_BACK: self.write_back, TAIL: self.tail}
-        return joined | {name: replace(share, unidentified=reasons[name]) for name, share in medium.items()}
+        return joined | {name: structs.replace(share, reason=reasons[name]) for name, share in medium.items()}
 
 
 def _middle(bounds_j: Range) -> tuple[float, float]:
     return (bounds_j[0] + bounds_j[1]) / 2, (bounds_j[1] - bounds_j[0]) / math.sqrt(12.0)
 
 
-def _reason(name: str, share: Share, alone: Share, whole_j: float) -> str:
-    u_j = COVERAGE_FACTOR * share.standard_u_j
-    if share.energy_j <= 0.0:
-        return f"not found: {name} drew less than {max(share.energy_j + u_j, 0.0):.2g} J, if anything"
-    if u_j <= identifiable_u_j(share.energy_j, whole_j, kind=False):
+def _reason(name: str, share: Quantity, alone: Quantity, whole_j: float) -> str:
+    energy_j, u_j = float(share), COVERAGE_FACTOR * share.standard_u
+    if energy_j <= 0.0:
+        return f"not found: {name} drew less than {max(energy_j + u_j, 0.0):.2g} J, if anything"
+    if u_j <= identifiable_u_j(energy_j, whole_j, kind=False):
         return ""
     return (
-        f"the counters are too coarse: {name} drew {max(share.energy_j - u_j, 0.0):.3g} to "
-        f"{share.energy_j + u_j:.3g} J, depending on when bytes went to the medium between two readings; "
-        f"write-back and tail together drew {alone.energy_j:.3g} ± "
-        f"{COVERAGE_FACTOR * alone.standard_u_j:.2g} J"
+        f"the counters are too coarse: {name} drew {max(energy_j - u_j, 0.0):.3g} to "
+        f"{energy_j + u_j:.3g} J, depending on when bytes went to the medium between two readings; "
+        f"write-back and tail together drew {alone.value:.3g} ± {COVERAGE_FACTOR * alone.standard_u:.2g} J"
     )

@@ -43,7 +43,7 @@ class StorageTrace:
         edge_ns = self.board_to_meter.to_target(moment_board_ns)
         lasts_s = np.diff(moment_board_ns) * NS
         rate = lasts_s / (np.maximum(np.diff(edge_ns), 1) * NS)
-        return self.cells.power.between_edges(edge_ns) * rate - self.idle.power.value * lasts_s
+        return self.cells.power.between_edges(edge_ns) * rate - float(self.idle.power) * lasts_s
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ import numpy as np
 from opjoule.attribution.activities import Intervals
 from opjoule.attribution.fit import Fit
 from opjoule.attribution.windows import PERIODS_MIN
-from opjoule.base.units import COVERAGE_FACTOR, counted
+from opjoule.base.coverage import COVERAGE_FACTOR
+from opjoule.base.units import counted
 from opjoule.energy.step_integral import NS
 from opjoule.energy.trace.power_trace import Float64Array
 

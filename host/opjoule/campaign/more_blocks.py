@@ -57,7 +57,7 @@ class Standing:
         """
         spread, count, limit = Spread.of(self.compared), len(self.half_widths), 2 * max(blocks, 1)
         needed = [
-            spread.blocks_to_find(abs(contrast.ratio.value - 1), count, limit) if contrast.ratio else None
+            spread.blocks_to_find(abs(float(contrast.ratio) - 1), count, limit) if contrast.ratio else None
             for contrast in self.undecided
         ]
         return max((max((limit if of is None else of) - blocks, 1) for of in needed), default=0)
@@ -75,10 +75,10 @@ class Standing:
 
 def _half_width(contrast: Contrast) -> float | None:
     """Half of the ratio's interval over the ratio; infinite if the interval has no upper end."""
-    if contrast.ratio is None or not (contrast.side_a.repeated and contrast.side_b.repeated):
+    if contrast.ratio is None or not (contrast.side_a.is_repeated and contrast.side_b.is_repeated):
         return None
     low, high = contrast.limits
-    return (high - low) / 2 / contrast.ratio.value
+    return (high - low) / 2 / float(contrast.ratio)
 
 
 def asks_for_more(until: UntilNarrow, runs: Sequence[ComparedRun], blocks: int) -> bool:

@@ -6,8 +6,8 @@ from typing import Final
 
 import numpy as np
 
+from opjoule.base.coverage import COVERAGE_FACTOR
 from opjoule.base.errors import AlignmentError
-from opjoule.base.units import COVERAGE_FACTOR
 from opjoule.clocks.clock_map import ClockMap
 
 POINTS: Final = 33

@@ -1,13 +1,14 @@
 """Idle power before and after a run, and the marginal energy: the run's energy above idle."""
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
+from opjoule.base.coverage import excess_kurtosis
 from opjoule.base.errors import WindowError
-from opjoule.base.units import Measured, Unstated, excess_kurtosis
+from opjoule.base.units import Quantity
 from opjoule.energy.budget import Budget
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import ErrorBounds
@@ -22,8 +23,8 @@ from opjoule.energy.window import EnergyResult, Window, stated_energy, window_en
 class IdlePower:
     """Mean power of the idle windows."""
 
-    power: Measured
-    """[W], expanded, every source of uncertainty."""
+    power: Quantity
+    """[W], every source of uncertainty."""
     standard_u_w: float
     """Standard uncertainty from noise, ripple, lost samples and drift alone [W]."""
     noise_w_root_s: float
@@ -37,15 +38,13 @@ class IdlePower:
     windows: tuple[Window, ...]
     clipped_samples: int = 0
     """Samples of the windows at the end of the meter's range; if there are any, the power is a lower bound."""
-    shared: Mapping[str, float] = field(default_factory=dict)
-    """Contributions to the power that other figures share [W], as in `Budget.shared`."""
 
 
 @dataclass(frozen=True)
 class MarginalEnergy:
     """Energy of a window above idle power times its duration, or times a part of the duration."""
 
-    energy: Measured | Unstated
+    energy: Quantity
     """[J], expanded; without an uncertainty if samples of the window or of idle are clipped."""
     budget: Budget
 
@@ -81,7 +80,7 @@ def idle_power(trace: PowerTrace | Cells, windows: Sequence[Window], sensor: Err
     )
     strays = (u_w**2 * result.window.duration_s for u_w, result in zip(mean_u_w, results, strict=True))
     return IdlePower(
-        power=Measured.from_standard(power_w, math.hypot(*shared.parts.values(), noise_w), "W", excess),
+        power=Quantity.from_standard(power_w, math.hypot(*shared.parts.values(), noise_w), "W", excess, shared.shared),
         standard_u_w=standard_u_w,
         noise_w_root_s=math.sqrt(sum(strays) / count),
         steps_u_w=steps_w,
@@ -89,7 +88,6 @@ def idle_power(trace: PowerTrace | Cells, windows: Sequence[Window], sensor: Err
         watt_per_ohm=watt_per_ohm,
         windows=tuple(windows),
         clipped_samples=sum(result.clipped_samples for result in results),
-        shared=shared.shared,
     )
 
 
@@ -103,7 +101,7 @@ def marginal_energy(
     supply's resistance. Idle power during the window differs from its mean as much as idle power varies.
     """
     duration_s = run.window.duration_s if idle_s is None else idle_s
-    value_j = run.energy.value - idle.power.value * duration_s
+    value_j = float(run.energy) - float(idle.power) * duration_s
     change = run.integrals.less(idle.mean, duration_s)
     shift_j = (run.voltage.joule_per_ohm - idle.watt_per_ohm * duration_s) * run.voltage.resistance_u_ohm
     parts = run.budget.parts
@@ -124,7 +122,7 @@ def marginal_energy(
     )
     if idle.clipped_samples:
         reason = f"{idle.clipped_samples} samples of idle at the end of the meter's range"
-        return MarginalEnergy(Unstated(value_j, "J", reason), budget)
+        return MarginalEnergy(Quantity(value_j, None, "J", reason=reason, unbounded=True), budget)
     return MarginalEnergy(stated_energy(budget, value_j, run.clipped_samples), budget)
 
 

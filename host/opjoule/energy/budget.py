@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
-from opjoule.base.units import Measured, coverage_factor, excess_kurtosis
+from opjoule.base.coverage import coverage_factor, excess_kurtosis
+from opjoule.base.units import Quantity
 
 PARTS = (
     *("gain", "offset", "heating", "wire", "quantisation", "voltage", "timebase", "alignment", "loss"),
@@ -61,9 +62,9 @@ class Budget:
         shared = {name: factor * part for name, part in self.shared.items()}
         return replace(self, parts=parts, shared=shared)
 
-    def energy(self, value_j: float) -> Measured:
-        """The energy [J] with the budget's expanded uncertainty."""
-        return Measured.from_standard(value_j, self.standard_u, "J", self._excess)
+    def energy(self, value_j: float) -> Quantity:
+        """The energy [J] with the budget's expanded uncertainty and shared errors."""
+        return Quantity.from_standard(value_j, self.standard_u, "J", self._excess, self.shared)
 
     def stated(self) -> dict[str, Any]:
         """The budget as in result.json: each part's contribution to u [J] and its share of the variance."""

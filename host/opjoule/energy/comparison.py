@@ -1,4 +1,4 @@
-"""Comparison of two figures, without their common errors.
+"""Comparison of two quantities, without their common errors.
 
 A common source (one sensor, one calibration, two calibrations against one reference) moves both figures together: only
 the difference of its two contributions remains, and a common gain cancels in the ratio. All other errors are
@@ -12,164 +12,34 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from statistics import fmean, stdev
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import Final
 
-from opjoule.base.units import (
-    COVERAGE_FACTOR,
-    RECTANGULAR,
-    Measured,
-    coverage_factor,
-    excess_kurtosis,
-    excess_of,
-    k_of,
-)
-from opjoule.energy.repeats import repeat_standard_u, student_probability, student_t, student_t_of
+from opjoule.base.coverage import COVERAGE_FACTOR, student_t
+from opjoule.base.units import Quantity
+from opjoule.energy.repeats import student_probability, student_t_of
 
 
-@dataclass(frozen=True)
-class Side:
-    """One figure of a comparison: of one run, or the mean of several repeats or runs."""
-
-    value: float
-    standard_u: float
-    """Includes all sources; for a mean, the standard error of its repeats is included as it is, without Student's t."""
-    unit: str
-    shared: Mapping[str, float] = field(default_factory=dict)
-    """Source -> contribution of one standard uncertainty, with sign, in `unit`: a part of `standard_u`."""
-    spread_u: float = 0.0
-    """Standard error of the mean, from the scatter of the repeats: a part of `standard_u`."""
-    freedom: float = math.inf
-    """Degrees of freedom of `spread_u`; infinite for one run, whose spread is unknown."""
-    count: int = 1
-    """Number of repeats, runs or blocks behind `spread_u`."""
-    excess: float = 0.0
-    """Excess kurtosis of all errors but the spread; used for the figure's own interval. The remaining error of a
-    difference counts as normal."""
-
-    @classmethod
-    def of(
-        cls,
-        number: Mapping[str, Any],
-        shared: Mapping[str, float] | None = None,
-        values: Sequence[float] = (),
-    ) -> Side:
-        """Side of a number of result.json, with its contributions in the `shared` entry and its value in each repeat.
-
-        The number's u is expanded; with several repeats it includes their spread, widened. Without `values` the spread
-        counts as known exactly. Raises: ValueError: the number is absent or has no uncertainty; the message gives the
-        reason.
-        """
-        if number.get("value") is None or number.get("u") is None:
-            raise ValueError(str(number.get("reason") or "no value with an uncertainty"))
-        value, unit = float(number["value"]), str(number["unit"])
-        k = k_of(number)
-        standard_u = float(number["u"]) / k
-        if len(values) < 2:
-            return cls(value, standard_u, unit, shared or {}, excess=excess_of(k))
-        common_u = math.sqrt(max(standard_u**2 - repeat_standard_u(values) ** 2, 0.0))
-        excess = excess_of(k) * (standard_u / common_u) ** 4 if common_u else 0.0
-        common = cls(value, common_u, unit, shared or {}, excess=max(excess, RECTANGULAR))
-        return common._repeated(values)
-
-    @classmethod
-    def mean(cls, runs: Sequence[Side]) -> Side:
-        """Mean of several runs of one setting, with the spread between the runs. The other errors may be alike in all
-        runs, so they do not average out. Raises: ValueError: no run, or different units.
-        """
-        units = {run.unit for run in runs}
-        if len(units) != 1:
-            raise ValueError(f"no mean of {', '.join(sorted(units)) or 'nothing'}")
-        if len(runs) == 1:
-            return runs[0]
-        names = sorted({name for run in runs for name in run.shared})
-        shared = {name: fmean(run.shared.get(name, 0.0) for run in runs) for name in names}
-        common_u = math.hypot(fmean(run.own_u for run in runs), *shared.values())
-        values, excess = [run.value for run in runs], fmean(run.excess for run in runs)
-        common = cls(fmean(values), common_u, units.pop(), shared, excess=excess)
-        return common._repeated(values)
-
-    def _repeated(self, values: Sequence[float]) -> Side:
-        """The figure with the spread of its values added to their common errors."""
-        spread_u = stdev(values) / math.sqrt(len(values))
-        standard_u = math.hypot(self.standard_u, spread_u)
-        count = len(values)
-        return replace(self, standard_u=standard_u, spread_u=spread_u, freedom=count - 1.0, count=count)
-
-    def with_more(self, more: int) -> Side:
-        """The figure as it would be with more repeats of the present spread and mean."""
-        count = self.count + more
-        spread_u = self.spread_u * math.sqrt(self.count / count)
-        common_u = math.sqrt(max(self.standard_u**2 - self.spread_u**2, 0.0))
-        freedom = self.freedom * (count - 1) / (self.count - 1) if self.repeated else self.freedom
-        standard_u = math.hypot(common_u, spread_u)
-        return replace(self, standard_u=standard_u, spread_u=spread_u, freedom=freedom, count=count)
-
-    @property
-    def own_u(self) -> float:
-        """Standard uncertainty without the spread and without shared sources."""
-        shared_u2 = sum(contribution**2 for contribution in self.shared.values())
-        return math.sqrt(max(self.standard_u**2 - self.spread_u**2 - shared_u2, 0.0))
-
-    @property
-    def expanded_u(self) -> float:
-        """Half-width of the figure's own interval for 95.45 %, computed as result.json does for repeats.
-
-        Student's t widens the spread alone, so that one run of several repeats has the same interval here as in its
-        record.
-        """
-        common_u = math.sqrt(max(self.standard_u**2 - self.spread_u**2, 0.0))
-        t = COVERAGE_FACTOR if math.isinf(self.freedom) else student_t(max(self.freedom, 1.0))
-        widened_u = self.spread_u * t / COVERAGE_FACTOR
-        k = coverage_factor(excess_kurtosis([(common_u, self.excess), (widened_u, 0.0)]))
-        return k * math.hypot(common_u, widened_u)
-
-    @property
-    def repeated(self) -> bool:
-        """Whether the spread between runs is known."""
-        return math.isfinite(self.freedom)
-
-    @property
-    def log(self) -> Side:
-        """Natural logarithm of the figure, to first order. Raises: ValueError: it is not above 0."""
-        made = self.scale(1.0 / self.value, "1") if self.value > 0 else self
-        return replace(made, value=math.log(self.value))
-
-    def scale(self, factor: float, unit: str | None = None) -> Side:
-        """The figure times an exact factor, for example one over its operations."""
-        size = abs(factor)
-        return replace(
-            self,
-            value=self.value * factor,
-            standard_u=self.standard_u * size,
-            unit=unit or self.unit,
-            shared={name: factor * contribution for name, contribution in self.shared.items()},
-            spread_u=self.spread_u * size,
-        )
-
-
-def difference(a: Side, b: Side) -> Measured:
+def difference(a: Quantity, b: Quantity) -> Quantity:
     """a - b, with an interval for 95.45 %. Raises: ValueError: different units."""
     if a.unit != b.unit:
         raise ValueError(f"cannot compare {a.unit} with {b.unit}")
-    return Measured(a.value - b.value, _difference_u(a, b), a.unit)
+    return Quantity(float(a) - float(b), _difference_u(a, b), a.unit)
 
 
-def ratio(a: Side, b: Side) -> Measured:
+def ratio(a: Quantity, b: Quantity) -> Quantity:
     """a / b, to first order, with an interval for 95.45 %.
 
     Raises: ValueError: different units. ZeroDivisionError: b is zero.
     """
     if a.unit != b.unit:
         raise ValueError(f"cannot compare {a.unit} with {b.unit}")
-    quotient = a.value / b.value
-    scaled, other = a.scale(1.0 / b.value, "1"), b.scale(quotient / b.value, "1")
-    return Measured(quotient, _difference_u(scaled, other), "1")
+    quotient = float(a) / float(b)
+    scaled, other = a.scale(1.0 / float(b), "1"), b.scale(quotient / float(b), "1")
+    return Quantity(quotient, _difference_u(scaled, other), "1")
 
 
-def ratio_limits(a: Side, b: Side, beyond: float | None = None) -> tuple[float, float]:
+def ratio_limits(a: Quantity, b: Quantity, beyond: float | None = None) -> tuple[float, float]:
     """Ends of the interval of a / b: the ratios r at which a and r b just differ significantly.
 
     The interval contains 1 exactly if a and b do not differ significantly. It is asymmetric about the quotient, the
@@ -182,11 +52,11 @@ def ratio_limits(a: Side, b: Side, beyond: float | None = None) -> tuple[float, 
     """
     if a.unit != b.unit:
         raise ValueError(f"cannot compare {a.unit} with {b.unit}")
-    quotient = a.value / b.value
+    quotient = float(a) / float(b)
 
     def excess(factor: float) -> float:
         other = b.scale(factor)
-        return abs(a.value - other.value) - _difference_u(a, other, beyond)
+        return abs(float(a) - float(other)) - _difference_u(a, other, beyond)
 
     low = _crossing(excess, quotient, 0.0) if excess(0.0) > 0 else 0.0
     steps = (quotient * 1.5**number for number in range(1, 60))
@@ -194,12 +64,12 @@ def ratio_limits(a: Side, b: Side, beyond: float | None = None) -> tuple[float, 
     return low, math.inf if outside is None else _crossing(excess, quotient, outside)
 
 
-def log_limits(a: Side, b: Side, beyond: float) -> tuple[float, float]:
+def log_limits(a: Quantity, b: Quantity, beyond: float) -> tuple[float, float]:
     """Ends of the interval of a ratio, from the logarithms of its two figures.
 
     `beyond`: probability that the interval misses the ratio. The upper end is infinite beyond the largest number.
     """
-    apart, u = difference(a, b).value, _difference_u(a, b, beyond)
+    apart, u = float(difference(a, b)), _difference_u(a, b, beyond)
     largest = math.log(1e300)
     high = math.exp(apart + u) if apart + u < largest else math.inf
     return (math.exp(apart - u) if apart - u > -largest else 0.0), high
@@ -214,22 +84,22 @@ def _crossing(excess: Callable[[float], float], inside: float, outside: float) -
     return (inside + outside) / 2
 
 
-def differ(a: Side, b: Side) -> bool | None:
+def differ(a: Quantity, b: Quantity) -> bool | None:
     """Whether the two differ significantly: a - b lies outside its interval around 0, which under the null hypothesis
     happens in 4.55 % of comparisons. None if either is a single run, whose spread is unknown.
     Raises: ValueError: different units.
     """
     gap = difference(a, b)
-    return abs(gap.value) > gap.u if a.repeated and b.repeated else None
+    return not gap.covers(0.0) if a.is_repeated and b.is_repeated else None
 
 
-def same_probability(a: Side, b: Side) -> float | None:
+def same_probability(a: Quantity, b: Quantity) -> float | None:
     """Two-sided p-value of the difference under the null hypothesis, for Holm's rule. None if either is a single run,
     whose spread is unknown.
     Raises: ValueError: different units.
     """
-    apart = difference(a, b).value
-    if not (a.repeated and b.repeated):
+    apart = float(difference(a, b))
+    if not (a.is_repeated and b.is_repeated):
         return None
     standard_u, freedom = _difference_spread(a, b)
     if standard_u == 0.0:
@@ -243,7 +113,7 @@ MORE_MAX: Final = 1000
 """Greatest number of further repeats that `more_to_differ` considers."""
 
 
-def more_to_differ(a: Side, b: Side, probability: float) -> int | None:
+def more_to_differ(a: Quantity, b: Quantity, probability: float) -> int | None:
     """Number of further repeats of both figures that show their difference with a p-value up to `probability`.
 
     It is a forecast: means and spreads stay as they are now, and the p-value is then as small with the probability
@@ -253,9 +123,9 @@ def more_to_differ(a: Side, b: Side, probability: float) -> int | None:
     Raises: ValueError: a single run, whose spread is unknown.
     Source: NIST/SEMATECH e-Handbook of Statistical Methods, 7.2.2.2 (sample sizes required).
     """
-    if not (a.repeated and b.repeated):
+    if not (a.is_repeated and b.is_repeated):
         raise ValueError("the spread of a single run is not known")
-    apart = abs(difference(a, b).value)
+    apart = abs(float(difference(a, b)))
 
     def shows(more: int) -> bool:
         standard_u, freedom = _difference_spread(a.with_more(more), b.with_more(more))
@@ -280,13 +150,14 @@ def holm(probabilities: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def correlation(a: Side, b: Side) -> float:
+def correlation(a: Quantity, b: Quantity) -> float:
     """Correlation of the two figures, -1 to 1: the share of their uncertainty that cancels in a comparison."""
     both = sum(a.shared[name] * b.shared[name] for name in a.shared.keys() & b.shared.keys())
-    return both / (a.standard_u * b.standard_u) if a.standard_u and b.standard_u else 0.0
+    us = [math.hypot(of.common_u, of.spread_u) for of in (a, b)]
+    return both / math.prod(us) if all(us) else 0.0
 
 
-def _difference_u(a: Side, b: Side, beyond: float | None = None) -> float:
+def _difference_u(a: Quantity, b: Quantity, beyond: float | None = None) -> float:
     """Half-width of the interval of a - b for 95.45 %, or for 1 - `beyond`."""
     standard_u, freedom = _difference_spread(a, b)
     if beyond is not None:
@@ -294,7 +165,7 @@ def _difference_u(a: Side, b: Side, beyond: float | None = None) -> float:
     return standard_u * (COVERAGE_FACTOR if math.isinf(freedom) else student_t(freedom))
 
 
-def _difference_spread(a: Side, b: Side) -> tuple[float, float]:
+def _difference_spread(a: Quantity, b: Quantity) -> tuple[float, float]:
     """Standard uncertainty of a - b, and its degrees of freedom."""
     names = a.shared.keys() | b.shared.keys()
     left = [a.shared.get(name, 0.0) - b.shared.get(name, 0.0) for name in names]

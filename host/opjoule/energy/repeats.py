@@ -1,4 +1,4 @@
-"""Spread of repeated runs, and of values that are not independent: standard errors and Student's t."""
+"""Spread of repeated runs, and of values that are not independent: standard errors."""
 
 import functools
 import math
@@ -7,22 +7,13 @@ from typing import Final
 
 import numpy as np
 
-from opjoule.base.units import COVERAGE_FACTOR
+from opjoule.base.coverage import COVERAGE_FACTOR, student_t
 from opjoule.energy.trace.power_trace import Float64Array
 
-T_95: Final = {
-    1: 13.97, 1.25: 8.67, 1.5: 6.42, 1.75: 5.24,
-    2: 4.53, 3: 3.31, 4: 2.87, 5: 2.65, 6: 2.52, 7: 2.43, 8: 2.37, 9: 2.32, 10: 2.28,
-    11: 2.25, 12: 2.23, 13: 2.21, 14: 2.20, 15: 2.18, 16: 2.17, 17: 2.16, 18: 2.15, 19: 2.14, 20: 2.13,
-    25: 2.11, 30: 2.09, 35: 2.07, 40: 2.06, 45: 2.06, 50: 2.05, 100: 2.025,
-}  # fmt: skip
-"""Student's t for 95.45 % by degrees of freedom. Source: JCGM 100:2008, table G.2; from 1.25 to 1.75 `student_t_of`."""
 BLOCKS_MIN: Final = 16
 """Fewest block averages for a standard error."""
 LONG_BLOCKS: Final = 5
 """Number of blocks that a stretch is cut into if its values may stay correlated for a large part of it."""
-_INVERSES: Final = (0.0, *(1.0 / tabulated for tabulated in reversed(T_95)))
-_LOGARITHMS: Final = tuple(math.log(t) for t in (COVERAGE_FACTOR, *reversed(T_95.values())))
 
 
 def repeat_standard_u(values: Sequence[float]) -> float:
@@ -72,18 +63,6 @@ def long_block_errors(stretches: Sequence[Float64Array]) -> list[float]:
     rate = float(np.mean(rates))
     widening = student_t(len(long) * (LONG_BLOCKS - 1)) / COVERAGE_FACTOR
     return [widening * math.sqrt(rate / stretch.size) if stretch.size >= LONG_BLOCKS else 0.0 for stretch in stretches]
-
-
-def student_t(degrees_of_freedom: float) -> float:
-    """Student's t for 95.45 %; its logarithm is interpolated by reciprocal degrees of freedom, within 1 %.
-
-    Raises: ValueError: fewer than one.
-    """
-    if degrees_of_freedom < 1:
-        raise ValueError(f"{degrees_of_freedom:g} degrees of freedom: Student's t needs at least one")
-    if degrees_of_freedom in T_95:
-        return T_95[degrees_of_freedom]
-    return math.exp(np.interp(1.0 / degrees_of_freedom, _INVERSES, _LOGARITHMS))
 
 
 def student_probability(t: float, degrees_of_freedom: float) -> float:

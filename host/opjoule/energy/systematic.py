@@ -12,7 +12,7 @@ from dataclasses import astuple, dataclass, field
 
 import numpy as np
 
-from opjoule.base.units import RECTANGULAR, excess_kurtosis
+from opjoule.base.coverage import RECTANGULAR, excess_kurtosis
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import HEAT, SQRT3, VOLTAGE, WIRE, ErrorBounds
 from opjoule.energy.sensor_calibration import CALIBRATION, PARAMETERS, Correction, SensorCalibration

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from opjoule.base.errors import GapError, WindowError
-from opjoule.base.units import AT_LEAST, Measured, Unstated
+from opjoule.base.units import AT_LEAST, Quantity, unstated
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.budget import Budget
 from opjoule.energy.cells import Cells
@@ -115,7 +115,7 @@ class Window:
 class EnergyResult:
     """Energy of a window and where its uncertainty comes from; idle power is not subtracted."""
 
-    energy: Measured | Unstated
+    energy: Quantity
     """[J], expanded. If samples of the window are clipped, it is a lower bound without an uncertainty."""
     budget: Budget
     window: Window
@@ -141,13 +141,14 @@ class EnergyResult:
     @property
     def mean_power_w(self) -> float:
         """Energy over duration [W]."""
-        return self.energy.value / self.window.duration_s
+        return float(self.energy) / self.window.duration_s
 
     @property
-    def power(self) -> Measured:
-        """Energy over duration [W], expanded. The timebase scales both and cancels in the quotient."""
-        budget = self.budget.with_part("timebase", 0.0)
-        return budget.energy(self.energy.value).scale(1.0 / self.window.duration_s, "W")
+    def power(self) -> Quantity:
+        """Energy over duration [W]. The timebase scales both and cancels in the quotient."""
+        budget, energy = self.budget.with_part("timebase", 0.0), self.energy
+        known = energy if energy.u is None else budget.energy(float(energy))
+        return known.scale(1.0 / self.window.duration_s, "W")
 
 
 def window_energy_j(trace: PowerTrace | Cells, window: Window, sensor: ErrorBounds) -> EnergyResult:
@@ -202,7 +203,7 @@ def window_energy_j(trace: PowerTrace | Cells, window: Window, sensor: ErrorBoun
     )
 
 
-def stated_energy(budget: Budget, energy_j: float, clipped_samples: int) -> Measured | Unstated:
+def stated_energy(budget: Budget, energy_j: float, clipped_samples: int) -> Quantity:
     """The energy with the budget's uncertainty, or without any if samples are clipped.
 
     The power beyond the end of the range is unknown, so that no interval would be valid.
@@ -210,13 +211,13 @@ def stated_energy(budget: Budget, energy_j: float, clipped_samples: int) -> Meas
     if not clipped_samples:
         return budget.energy(energy_j)
     reason = f"{clipped_samples} samples at the end of the meter's range: {AT_LEAST}"
-    return Unstated(energy_j, "J", reason)
+    return Quantity(energy_j, None, "J", reason=reason, unbounded=True)
 
 
-def seen(results: Sequence[EnergyResult]) -> Unstated:
+def seen(results: Sequence[EnergyResult]) -> Quantity:
     """Part of the time of some windows in which the current was converted, for result.json."""
     share = sum(result.seen_share for result in results) / len(results)
-    return Unstated(share, "1", "counted: the conversions that arrived, over the time that they cover")
+    return unstated(share, "1", "counted: the conversions that arrived, over the time that they cover")
 
 
 def _check_covered(cells: Cells, window: Window) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from opjoule.base.errors import NewerSchema, RecordFault
 from opjoule.base.notices import Grade, Notice, NoticeKind
-from opjoule.base.units import NOT_STATED, Measured, Missing, Quantity, Unstated, counted, k_words
+from opjoule.base.units import NOT_STATED, Quantity, counted, k_words
 from opjoule.results.quantities import ABSENT, all_told_paths, quantity
 from opjoule.results.rounding import rounded_quantity, with_unit
 from opjoule.runs.evaluation.quantities.definition import Quantities
@@ -77,7 +77,7 @@ class Answer:
     def knows(self, path: str) -> bool:
         """True if the path names a number of the run's study: of the run, a kind of operation, a part or a sensor."""
         number = self.quantity(path)
-        if not isinstance(number, Missing) or number.reason != ABSENT or self.quantities.get(path):
+        if number.value is not None or number.reason != ABSENT or self.quantities.get(path):
             return True
         return path.startswith("by_") and bool(self.quantities.below(path.split(".", maxsplit=1)[0]) or not self.result)
 
@@ -86,19 +86,19 @@ class Answer:
         """The headline figures with their uncertainties in one sentence, or the reason why they are missing."""
         if self.trace_only:
             power, mean = self.quantity("power_w"), ""
-            if not isinstance(power, Missing):
+            if power.value is not None:
                 mean = f"{in_words(power, 'in the mean')} ({k_words([power])}); "
             return f"{self.title}: {mean}{TRACE_ONLY}"
         parts = [
             in_words(number, words)
             for path, words in self.answers.items()
-            if not isinstance(number := self.quantity(path), Missing)
+            if (number := self.quantity(path)).value is not None
         ]
         if parts:
             return f"{self.title}: {'; '.join(parts)} ({self.covers})."
         headline = self.quantities.headline
         lacking = self.quantity(headline.key)
-        why = self.problem or (lacking.reason if isinstance(lacking, Missing) else "")
+        why = self.problem or (lacking.reason if lacking.value is None else "")
         return f"{self.title}: no {headline.label}: {why}"
 
     @property
@@ -176,10 +176,10 @@ def open_answer(of: Path | RunRecord) -> Answer:
     return Answer(record, Conclusion(), wording.quantities, why)
 
 
-def in_words(of: Measured | Unstated, what: str) -> str:
+def in_words(of: Quantity, what: str) -> str:
     """Text such as "1.235 ± 0.051 mJ per operation"; a lower bound has "at least"."""
     shown = rounded_quantity(of)
     assert shown is not None
     unit = shown.unit.removesuffix("/operation")
-    least = "at least " if isinstance(of, Unstated) and of.is_least else ""
+    least = "at least " if of.is_least else ""
     return f"{least}{with_unit(shown.figure, unit)} {what}"

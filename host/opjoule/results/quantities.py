@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from opjoule.base.units import Measured, Missing, Quantity, Unstated, exact, from_json
+from opjoule.base.units import Quantity, exact, from_json, missing, unstated
 from opjoule.results.rounding import NONE, Rounded, quantity_text, rounded, rounded_quantity
 from opjoule.runs.evaluation.quantities.definition import ALL_TOLD, Quantities, told_path
 
@@ -32,10 +32,9 @@ class Row:
     def shown(self) -> Rounded | None:
         """Value and uncertainty as texts, a fraction in per cent; None if the value is missing."""
         of = self.quantity
-        if isinstance(of, Missing) or not self.path.endswith("_fraction"):
+        if of.value is None or not self.path.endswith("_fraction"):
             return rounded_quantity(of)
-        u = 100 * of.u if isinstance(of, Measured) else None
-        return rounded(100 * of.value, u, "%", digits_without_u=3)
+        return rounded(100 * of.value, None if of.u is None else 100 * of.u, "%", digits_without_u=3)
 
     @property
     def text(self) -> str:
@@ -46,16 +45,16 @@ class Row:
     def brief(self) -> str:
         """Short text, without an uncertainty that is below the four digits shown (the full table has it)."""
         of = self.quantity
-        if isinstance(of, Measured) and 0 < of.u < 1e-4 * abs(of.value):
-            return str(rounded(of.value, None, of.unit))
-        if isinstance(of, Unstated) and not self.path.endswith("_fraction"):
+        if of.u is not None and 0 < of.u < 1e-4 * abs(float(of)):
+            return str(rounded(float(of), None, of.unit))
+        if of.value is not None and of.u is None and not self.path.endswith("_fraction"):
             return str(rounded(of.value, None, of.unit, digits_without_u=3))
         return self.text
 
     @property
     def reason(self) -> str:
         """Reason why the value or its uncertainty is missing; empty if both are known."""
-        return "" if isinstance(self.quantity, Measured) else self.quantity.reason
+        return "" if self.quantity.u is not None else self.quantity.reason
 
 
 def quantity(result: Mapping[str, Any], path: str) -> Quantity:
@@ -73,8 +72,8 @@ def quantity(result: Mapping[str, Any], path: str) -> Quantity:
     if isinstance(entry, int) and not isinstance(entry, bool):
         return exact(entry, "1")
     if isinstance(entry, float):
-        return Unstated(float(entry), "s" if path.endswith("_s") else "1", "")
-    return Missing(ABSENT)
+        return unstated(float(entry), "s" if path.endswith("_s") else "1", "")
+    return missing(ABSENT)
 
 
 def by_kind(result: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
@@ -115,7 +114,7 @@ def row(result: Mapping[str, Any], table: Quantities, path: str) -> Row:
 
 def part_text(path: str, of: Quantity) -> str:
     """The same for a quantity at a path; a part of a breakdown that has no value is not identifiable."""
-    is_part = path.startswith("by_") and isinstance(of, Missing) and of.reason != ABSENT
+    is_part = path.startswith("by_") and of.value is None and of.reason != ABSENT
     return NOT_IDENTIFIABLE if is_part else quantity_text(of)
 
 

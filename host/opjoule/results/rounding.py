@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import ROUND_HALF_EVEN, Decimal
 
-from opjoule.base.units import Measured, Missing, Quantity
+from opjoule.base.units import Quantity
 
 PREFIXES = {-12: "p", -9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T"}
 # A prefix fits units that begin with one of these symbols: "J", "J/operation", "B/s"; not "1/s", "operations" or "%".
@@ -154,9 +154,8 @@ def rounded_quantity(of: Quantity) -> Rounded | None:
 
     A positive value that is smaller than its uncertainty is given with the limits of its interval, from 0 on.
     """
-    if isinstance(of, Missing):
+    if of.value is None:
         return None
-    if isinstance(of, Measured) and 0 <= of.value < of.u and of.unit in POSITIVE:
+    if of.u is not None and 0 <= of.value < of.u and of.unit in POSITIVE:
         return from_zero(of.value, of.u, of.unit)
-    u = of.u if isinstance(of, Measured) else None
-    return rounded(of.value, u, of.unit)
+    return rounded(of.value, of.u, of.unit)

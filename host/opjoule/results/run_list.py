@@ -16,7 +16,8 @@ from opjoule.base.errors import RecordFault
 from opjoule.base.files import read_regular, rewriting
 from opjoule.base.notices import Notice, NoticeKind
 from opjoule.base.scripts import program
-from opjoule.base.units import Missing, Quantity, from_json
+from opjoule.base.units import Quantity, from_json, missing
+from opjoule.results.answer import Answer
 from opjoule.results.rounding import quantity_text
 from opjoule.runs.record.directory import check_place, is_held
 from opjoule.runs.record.json_file import plain
@@ -76,7 +77,7 @@ class ListedRun(Struct, frozen=True):
     @property
     def headline_text(self) -> str:
         """Value and interval with unit and label; a dash if there is none."""
-        known = not isinstance(self.headline, Missing)
+        known = self.headline.value is not None
         return f"{quantity_text(self.headline)} {self.label}" if known else quantity_text(self.headline)
 
     @property
@@ -122,7 +123,7 @@ def listed(directory: Path) -> ListedRun:
 def _of(answer: "Answer", directory: Path) -> ListedRun:
     run, record = answer.run, answer.record
     shown = (answer.quantities.shown("headline") or answer.quantities.shown("traced"))[0]
-    headline = answer.quantity(shown.key) if answer.result else Missing(answer.problem or "no result")
+    headline = answer.quantity(shown.key) if answer.result else missing(answer.problem or "no result")
     return ListedRun(
         directory,
         record.status,

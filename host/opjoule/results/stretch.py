@@ -3,13 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from opjoule.base.units import Measured, Missing, Quantity
+from opjoule.base.units import Quantity, missing
 from opjoule.energy.baseline import IdlePower, marginal_energy
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.energy.window import Window, window_energy_j
 from opjoule.runs.evaluation.quantities.repeat import NO_IDLE
-from opjoule.runs.evaluation.trace_result import mean_power, unstated
 from opjoule.runs.record.groups import ABOVE_IDLE, ENERGY, PER_OPERATION
 
 NO_OPERATION = "no operation began in it"
@@ -51,31 +50,25 @@ def stretch_energy(
     Raises: WindowError: the window is empty or reaches outside the trace. GapError: too much of it was lost.
     """
     result = window_energy_j(cells, window, sensor)
-    above: Quantity = Missing(NO_IDLE, "J")
+    above: Quantity = missing(NO_IDLE, "J")
     if idle is not None:
         above = marginal_energy(result, idle, sensor).energy
-    seconds = Measured.from_standard(window.duration_s, window.duration_s * result.timebase.relative_u, "s")
+    seconds = Quantity.from_standard(window.duration_s, window.duration_s * result.timebase.relative_u, "s")
     energy = _withheld(result.energy, withheld, (ENERGY,))
     above = _withheld(above, withheld, (ENERGY, ABOVE_IDLE))
     figures = {
         "duration_s": seconds,
         "energy_j": energy,
         "marginal_energy_j": above,
-        "power_w": _withheld(mean_power(result), withheld, (ENERGY,)),
-        "energy_per_operation_j": _withheld(_over(energy, operations), withheld, (PER_OPERATION,)),
-        "marginal_energy_per_operation_j": _withheld(_over(above, operations), withheld, (PER_OPERATION,)),
+        "power_w": _withheld(result.power, withheld, (ENERGY,)),
+        "energy_per_operation_j": _withheld(energy.over(operations, NO_OPERATION), withheld, (PER_OPERATION,)),
+        "marginal_energy_per_operation_j": _withheld(above.over(operations, NO_OPERATION), withheld, (PER_OPERATION,)),
     }
     if why_unstated:
-        figures = {key: unstated(of, why_unstated) for key, of in figures.items()}
+        figures = {key: of.without_interval(why_unstated) for key, of in figures.items()}
     return StretchEnergy(operations=operations, **figures)
-
-
-def _over(energy: Quantity, operations: int) -> Quantity:
-    if isinstance(energy, Missing):
-        return energy
-    return energy.scale(1.0 / operations) if operations else Missing(NO_OPERATION, "J")
 
 
 def _withheld(of: Quantity, withheld: Mapping[str, str], rests_on: Sequence[str]) -> Quantity:
     why = next((withheld[group] for group in rests_on if group in withheld), "")
-    return Missing(f"withheld: {why}", of.unit) if why else of
+    return missing(f"withheld: {why}", of.unit) if why else of

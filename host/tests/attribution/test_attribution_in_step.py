@@ -39,9 +39,9 @@ def test_kinds_in_step_with_a_meter_that_sees_half_are_not_told():
     made = experiment(IN_STEP_SEED, Choice())
     assert made.known.drawn["family"] == "in step" and made.work.seen_fraction == 0.5
     attribution = attribute_runs([made.work])[0]
-    assert {attribution.operations[name].unidentified for name in ("read", "update")} == {IN_STEP}
+    assert {attribution.operations[name].reason for name in ("read", "update")} == {IN_STEP}
     all_seen = attribute_runs([replace(made.work, seen_fraction=1.0)])[0]
-    assert not any(all_seen.operations[name].unidentified for name in ("read", "update"))
+    assert not any(all_seen.operations[name].reason for name in ("read", "update"))
 
 
 def test_kinds_in_step_with_nothing_are_told():
@@ -49,4 +49,4 @@ def test_kinds_in_step_with_nothing_are_told():
     choice = Choice(mix=(0.5, 0.5), family="steady", engine="plain", seconds=20.0)
     made = watched(rng, KINDS[1], work(rng, choice, RUN_STARTS_S, KINDS[1].period_s))
     assert made.work.seen_fraction == 0.5
-    assert not any(share.unidentified for share in attribute_runs([made.work])[0].operations.values())
+    assert not any(share.reason for share in attribute_runs([made.work])[0].operations.values())

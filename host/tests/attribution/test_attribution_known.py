@@ -12,6 +12,7 @@ import pytest
 from attribution_trials import SCENARIOS, trial  # path set above
 from known_meter import experiment
 from known_work import Choice
+from msgspec import structs
 from opjoule.attribution.attribute import attribute_runs
 from opjoule.attribution.overlap import Waits
 from opjoule.attribution.waits import RARE
@@ -71,11 +72,11 @@ def test_parts_add_up_to_the_whole():
         made = experiment(seed, Choice(seconds=20.0))
         attribution = attribute_runs([made.work])[0]
         shares = [*attribution.operations.values(), *attribution.activities.values()]
-        assert sum(share.energy_j for share in shares) == pytest.approx(made.energies.marginal.energy.value, rel=1e-6)
-        foreground = attribution.operations if attribution.foreground.unidentified else {"all": attribution.foreground}
+        assert sum(share.value for share in shares) == pytest.approx(made.energies.marginal.energy.value, rel=1e-6)
+        foreground = attribution.operations if attribution.foreground.reason else {"all": attribution.foreground}
         parts = [*foreground.values(), *attribution.activities.values()]
-        identified_j = sum(part.energy_j for part in parts if not part.unidentified)
-        assert identified_j + attribution.unseparated.energy_j == pytest.approx(
+        identified_j = sum(part.value for part in parts if not part.reason)
+        assert identified_j + attribution.unseparated.value == pytest.approx(
             made.energies.marginal.energy.value, rel=1e-6
         )
 
@@ -83,35 +84,33 @@ def test_parts_add_up_to_the_whole():
 def test_what_is_not_told_goes_into_the_sum_of_what_cannot_be_told_apart():
     made = experiment(0, Choice(seconds=20.0))
     attribution = attribute_runs([made.work])[0]
-    name = next(name for name, share in attribution.activities.items() if not share.unidentified)
-    untold = replace(attribution.activities[name], unidentified="too few windows")
+    name = next(name for name, share in attribution.activities.items() if not share.reason)
+    untold = structs.replace(attribution.activities[name], reason="too few windows")
     hidden = replace(attribution, activities={**attribution.activities, name: untold})
-    moved_j = attribution.activities[name].energy_j
-    assert not attribution.activities[name].unidentified
-    identified_j = sum(
-        part.energy_j for part in (hidden.foreground, *hidden.activities.values()) if not part.unidentified
-    )
-    assert identified_j + hidden.unseparated.energy_j == pytest.approx(hidden.whole.energy_j)
-    assert hidden.unseparated.energy_j - attribution.unseparated.energy_j == pytest.approx(moved_j, rel=0.05, abs=0.05)
+    moved_j = attribution.activities[name].value
+    assert not attribution.activities[name].reason
+    identified_j = sum(part.value for part in (hidden.foreground, *hidden.activities.values()) if not part.reason)
+    assert identified_j + hidden.unseparated.value == pytest.approx(hidden.whole.value)
+    assert hidden.unseparated.value - attribution.unseparated.value == pytest.approx(moved_j, rel=0.05, abs=0.05)
 
 
 @pytest.mark.slow
 def test_repeats_together_tell_what_each_alone_does_not_and_add_up_to_all_of_them():
     works = [experiment(seed, Choice(seconds=10.0)).work for seed in (4, 4)]
     [alone], (one, other) = attribute_runs(works[:1]), attribute_runs(works)
-    assert one.foreground.unidentified == other.foreground.unidentified
+    assert one.foreground.reason == other.foreground.reason
     both_j = sum(
-        share.energy_j
+        share.value
         for attribution in (one, other)
         for share in (attribution.foreground, *attribution.activities.values())
     )
-    assert both_j == pytest.approx(one.whole.energy_j + other.whole.energy_j, rel=1e-3)
-    assert one.operations["read"].standard_u_j < alone.operations["read"].standard_u_j
+    assert both_j == pytest.approx(one.whole.value + other.whole.value, rel=1e-3)
+    assert one.operations["read"].standard_u < alone.operations["read"].standard_u
 
 
 def test_a_short_run_tells_nothing():
     made = experiment(1, Choice(mix=(0.5, 0.5), seconds=0.3, slow_meter=True, engine="plain"))
-    reasons = [share.unidentified for share in attribute_runs([made.work])[0].operations.values()]
+    reasons = [share.reason for share in attribute_runs([made.work])[0].operations.values()]
     assert all(reasons), "nothing is told"
 
 

@@ -14,7 +14,6 @@ from opjoule.attribution.attribute import attribute_runs
 from opjoule.attribution.counters import Counters
 from opjoule.attribution.medium import MediumRun, Transfers, medium_models
 from opjoule.attribution.verdict import TAIL_OF_READS
-from opjoule.base.units import Missing
 from opjoule.bench.simulation.part_powers import Steady
 from opjoule.runs.evaluation.quantities.attribution import activity
 
@@ -191,32 +190,32 @@ def attributed(medium, seed=3):
 def test_what_is_told_on_a_medium_with_a_tail_holds_the_truth(medium):
     true_j, parts, _ = attributed(medium)
     for name, share in parts.items():
-        if not share.unidentified:
-            assert abs(share.energy_j - true_j[name]) <= 2.5 * share.standard_u_j, name
+        if not share.reason:
+            assert abs(share.value - true_j[name]) <= 2.5 * share.standard_u, name
 
 
 def test_where_the_tail_goes_on_almost_throughout_it_is_not_taken_for_the_operations():
     true_j, parts, attribution = attributed(SSD)
     assert attribution.tail_length_s == pytest.approx(1.0, abs=0.15)
-    assert attribution.foreground.unidentified and parts["tail"].unidentified and parts["write_back"].unidentified
+    assert attribution.foreground.reason and parts["tail"].reason and parts["write_back"].reason
     for name in EACH_J:
-        error_j = abs(parts[name].energy_j - true_j[name])
-        assert error_j <= 2.5 * parts[name].standard_u_j
-        assert parts[name].unidentified or error_j <= 2.0 * parts[name].standard_u_j
+        error_j = abs(parts[name].value - true_j[name])
+        assert error_j <= 2.5 * parts[name].standard_u
+        assert parts[name].reason or error_j <= 2.0 * parts[name].standard_u
     of_medium_j = true_j["write_back"] + true_j["tail"]
-    assert attribution.unseparated.energy_j == pytest.approx(of_medium_j, rel=0.1)
+    assert attribution.unseparated.value == pytest.approx(of_medium_j, rel=0.1)
 
 
 @pytest.mark.parametrize("medium", [CARD, RARELY], ids=["card", "rarely"])
 def test_kinds_are_told_where_the_tail_is_small_or_pauses_show_it(medium):
     _, parts, _ = attributed(medium)
-    assert not parts["read"].unidentified or not parts["update"].unidentified
+    assert not parts["read"].reason or not parts["update"].reason
     assert not found_nothing(parts)
 
 
 def found_nothing(parts):
     """Parts that are told as nothing."""
-    return [name for name, share in parts.items() if not share.unidentified and share.energy_j == 0.0]
+    return [name for name, share in parts.items() if not share.reason and share.value == 0.0]
 
 
 def test_a_part_without_a_column_is_not_found_and_never_nothing():
@@ -227,7 +226,7 @@ def test_a_part_without_a_column_is_not_found_and_never_nothing():
         "flush": "the engine reported no",
     }.items():
         energy = activity(name)(repeat)
-        assert isinstance(energy, Missing) and energy.reason.startswith(f"not found: {why}")
+        assert energy.value is None and energy.reason.startswith(f"not found: {why}")
 
 
 BEAT_S, SELECT_J = 12e-3, 1e-3
@@ -262,7 +261,7 @@ def selecting(seed, moves_s, tail_w, *, writes=False):
 
 def reasons_of(attribution):
     shares = {**attribution.operations, "foreground": attribution.foreground, **attribution.activities}
-    return {name: share.unidentified for name, share in shares.items() if share.unidentified}
+    return {name: share.reason for name, share in shares.items() if share.reason}
 
 
 THROUGHOUT_S = np.arange(0.05, 20.0, 0.15)
@@ -283,6 +282,6 @@ def test_a_run_without_a_write_is_not_said_to_depend_on_when_bytes_were_written(
 
 def test_a_repeat_that_moves_no_byte_beside_one_that_writes_has_nothing_of_the_medium():
     dry, wet = attribute_runs([selecting(1, [], 0.0), selecting(2, THROUGHOUT_S[::6], 0.4, writes=True)])
-    of_medium_j = [share.energy_j for share in dry.activities.values()]
-    assert of_medium_j == pytest.approx([0.0] * len(of_medium_j), abs=1e-9) and wet.activities["tail"].energy_j > 1.0
+    of_medium_j = [share.value for share in dry.activities.values()]
+    assert of_medium_j == pytest.approx([0.0] * len(of_medium_j), abs=1e-9) and wet.activities["tail"].value > 1.0
     assert not any("model of the medium" in why for why in reasons_of(dry).values())

@@ -16,7 +16,7 @@ from opjoule.attribution.budgets import SensorBudget, sum_of_sensors
 from opjoule.attribution.counters import Counters
 from opjoule.attribution.sensed_parts import SensedParts
 from opjoule.attribution.storage import SensedMedium, StorageTrace
-from opjoule.base.units import Measured
+from opjoule.base.units import Quantity
 from opjoule.bench.simulation.part_powers import Steady
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.baseline import MarginalEnergy
@@ -39,7 +39,7 @@ def storage_of(power_w):
     """A trace of one sample a millisecond, whose first sample begins at 0, by power above idle."""
     centre_ns = np.arange(power_w.size) * MILLI + MILLI // 2
     cells = Cells.of(PowerTrace.of(centre_ns, (power_w + IDLE_W) / 5.0, np.full(power_w.size, 5.0)))
-    idle = SimpleNamespace(power=Measured(IDLE_W, 0.0, "W"), standard_u_w=1e-4, noise_w_root_s=1e-4)
+    idle = SimpleNamespace(power=Quantity(IDLE_W, 0.0, "W"), standard_u_w=1e-4, noise_w_root_s=1e-4)
     return StorageTrace(cells, SAME_CLOCK, idle, lambda: marginal(1.0), True)
 
 
@@ -101,12 +101,12 @@ def test_parts_add_up_to_the_sensors_energy_and_hold_its_budget():
     medium = one_write([(200, 250)])
     budget = SensorBudget.of([marginal(0.19, gain=0.0019, offset=0.004)])
     parts = SensedParts.of(medium, budget)
-    assert parts.waited.energy_j + parts.write_back.energy_j + parts.tail.energy_j == pytest.approx(0.19)
-    assert parts.alone.energy_j == pytest.approx(parts.write_back.energy_j + parts.tail.energy_j)
-    assert parts.alone.standard_u_j == pytest.approx(math.hypot(0.004, 0.01 * parts.alone.energy_j))
+    assert parts.waited.value + parts.write_back.value + parts.tail.value == pytest.approx(0.19)
+    assert parts.alone.value == pytest.approx(parts.write_back.value + parts.tail.value)
+    assert parts.alone.standard_u == pytest.approx(math.hypot(0.004, 0.01 * parts.alone.value))
     low_j, high_j = medium.tail_range_j
     bound_u_j = (high_j - low_j) / math.sqrt(12)
-    assert parts.tail.standard_u_j == pytest.approx(math.hypot(0.004, bound_u_j, 0.01 * parts.tail.energy_j))
+    assert parts.tail.standard_u == pytest.approx(math.hypot(0.004, bound_u_j, 0.01 * parts.tail.value))
 
 
 def test_a_reference_that_both_sensors_have_in_common_does_not_set_their_scales_apart():
@@ -115,8 +115,8 @@ def test_a_reference_that_both_sensors_have_in_common_does_not_set_their_scales_
     of_board, of_same, of_other = (SensorBudget.of([energy]) for energy in (board, same, other))
     assert of_board.apart_u(of_same) == pytest.approx(0.0, abs=1e-9)
     assert of_board.apart_u(of_other) == pytest.approx(0.01 * math.sqrt(2))
-    assert sum_of_sensors(board, same).standard_u_j == pytest.approx(0.12)
-    assert sum_of_sensors(board, other).standard_u_j == pytest.approx(math.hypot(0.1, 0.02))
+    assert sum_of_sensors(board, same).standard_u == pytest.approx(0.12)
+    assert sum_of_sensors(board, other).standard_u == pytest.approx(math.hypot(0.1, 0.02))
 
 
 RUN_S, EACH_J = 30.0, {"read": 45e-6, "update": 385e-6}
@@ -166,20 +166,20 @@ def test_foreground_is_told_beside_a_tail_that_goes_on_almost_throughout(work):
     seen, true_j = work
     attribution = attribute_runs([seen])[0]
     for name, share in {**attribution.operations, **attribution.activities}.items():
-        assert abs(share.energy_j - true_j[name]) <= 2.5 * share.standard_u_j, name
-    assert not attribution.foreground.unidentified
+        assert abs(share.value - true_j[name]) <= 2.5 * share.standard_u, name
+    assert not attribution.foreground.reason
     if seen.storage.of_board:
-        assert attribute_runs([replace(seen, storage=None)])[0].foreground.unidentified, "one sensor cannot"
+        assert attribute_runs([replace(seen, storage=None)])[0].foreground.reason, "one sensor cannot"
 
 
 def test_parts_add_up_to_the_whole_and_the_mediums_energy_is_the_sensors(work):
     seen, true_j = work
     attribution = attribute_runs([seen])[0]
-    assert abs(attribution.whole.energy_j - sum(true_j.values())) <= 3 * attribution.whole.standard_u_j
+    assert abs(attribution.whole.value - sum(true_j.values())) <= 3 * attribution.whole.standard_u
     parts = [attribution.foreground, *attribution.activities.values()]
-    assert sum(part.energy_j for part in parts) == pytest.approx(attribution.whole.energy_j, rel=1e-3)
-    assert attribution.alone.energy_j == pytest.approx(seen.storage.marginal().energy.value, rel=1e-9)
-    assert attribution.alone.standard_u_j == pytest.approx(seen.storage.marginal().budget.standard_u, rel=1e-6)
+    assert sum(part.value for part in parts) == pytest.approx(attribution.whole.value, rel=1e-3)
+    assert attribution.alone.value == pytest.approx(seen.storage.marginal().energy.value, rel=1e-9)
+    assert attribution.alone.standard_u == pytest.approx(seen.storage.marginal().budget.standard_u, rel=1e-6)
     drawn_j = sum(part_j.sum() for part_j in attribution.course.energy_j.values())
     assert drawn_j == pytest.approx(attribution.course.measured_j.sum(), rel=1e-3)
 
@@ -193,5 +193,5 @@ def test_repeats_of_which_one_lacks_the_sensor_are_attributed_without_it(work):
     ]
     both = attribute_runs([seen, seen])
     assert all(attribution.alone for attribution in both)
-    reasons = [{name: share.unidentified for name, share in attribution.activities.items()} for attribution in both]
+    reasons = [{name: share.reason for name, share in attribution.activities.items()} for attribution in both]
     assert reasons[0] == reasons[1], "told in all repeats or in none"

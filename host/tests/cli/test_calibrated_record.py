@@ -10,6 +10,7 @@ import pytest
 from calibrated_sensor import SENSOR_ID, TrueReference, TrueSensor, bench_reference, points
 from opjoule.base.errors import BadInput
 from opjoule.base.notices import NoticeKind
+from opjoule.base.units import from_json
 from opjoule.boards.rig.file import read_rig
 from opjoule.cli.doctor import calibration_findings
 from opjoule.energy.calibration.calibration_file import (
@@ -19,7 +20,7 @@ from opjoule.energy.calibration.calibration_file import (
     write_calibration,
 )
 from opjoule.energy.calibration.fitting import CalibrationFault, calibrate
-from opjoule.energy.comparison import Side, ratio
+from opjoule.energy.comparison import ratio
 from opjoule.energy.error_bounds import Shunt
 from opjoule.energy.trace.journal import TraceJournal, read_trace
 from opjoule.meters.chips.ina219 import INA219
@@ -109,9 +110,13 @@ def test_the_result_says_what_it_shares_so_that_two_runs_are_compared_without_it
     for number, current_a in enumerate((0.8, 0.824)):
         recorded(tmp_path / f"run-{number}", known(folder), current_a)
         result = read_result(tmp_path / f"run-{number}").numbers
-        of_energy = Side.of(result["energy_j"], result["shared"]["budget"]).scale(1 / result["duration_s"]["value"])
+        of_energy = (
+            from_json(result["energy_j"])
+            .of_repeats([], result["shared"]["budget"])
+            .scale(1 / result["duration_s"]["value"])
+        )
         # A power has no timebase in it, which is this meter's own and poor.
-        sides.append(Side.of(result["power_w"], of_energy.shared))
+        sides.append(from_json(result["power_w"]).of_repeats([], of_energy.shared))
     alone = [replace(side, shared={}) for side in sides]
     assert ratio(*sides).value == pytest.approx(0.8 / 0.824, rel=2e-4)
     assert ratio(*sides).covers(0.8 / 0.824)

@@ -3,30 +3,21 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from opjoule.base.units import (
-    RECTANGULAR,
-    Measured,
-    Unstated,
-    coverage_factor,
-    excess_kurtosis,
-    excess_of,
-    from_json,
-    k_words,
-)
+from msgspec.structs import replace
+from opjoule.base.coverage import RECTANGULAR, coverage_factor, excess_kurtosis, excess_of
+from opjoule.base.units import Quantity, from_json, k_words, unstated
 from opjoule.energy.baseline import idle_power, marginal_energy
 from opjoule.energy.budget import PARTS, Budget
-from opjoule.energy.comparison import Side
 from opjoule.energy.error_bounds import Shunt
 from opjoule.energy.trace.power_trace import PowerTrace
 from opjoule.energy.window import Window, window_energy_j
 from opjoule.meters.chips.ina219 import INA219
-from opjoule.runs.evaluation.quantities.figures import Figure, over_repeats
+from opjoule.runs.evaluation.quantities.figures import over_repeats
 from opjoule.runs.record.json_file import plain
 
 DRAWS = 40_000
@@ -64,7 +55,7 @@ def test_a_factor_tells_the_kurtosis_that_it_came_from(excess):
 
 @given(sizes.filter(lambda u: u > 1e-3), st.floats(RECTANGULAR, 0.0), st.floats(-3, 3))
 def test_standard_uncertainty_and_k_survive_scaling_and_the_file(standard_u, excess, factor):
-    number = Measured.from_standard(1.0, standard_u, "J", excess).scale(factor)
+    number = Quantity.from_standard(1.0, standard_u, "J", excess).scale(factor)
     entry = plain(number)
     assert from_json(entry) == number
     assert number.standard_u == pytest.approx(standard_u * abs(factor))
@@ -93,7 +84,7 @@ def test_a_budget_states_the_k_of_the_sum_of_its_parts_and_its_parts_add_up_to_u
 
 
 def test_repeats_keep_the_k_of_what_they_share_and_their_spread_counts_as_normal():
-    one = Figure.energy(budget(RECTANGULAR, gain=1.0).energy(10.0))
+    one = budget(RECTANGULAR, gain=1.0).energy(10.0)
     assert over_repeats([one]).k == pytest.approx(1.653)
     alike = over_repeats([one, one, one])
     assert alike.k == pytest.approx(1.653) and alike.standard_u == pytest.approx(1.0)
@@ -102,12 +93,12 @@ def test_repeats_keep_the_k_of_what_they_share_and_their_spread_counts_as_normal
 
 
 def test_a_side_of_a_comparison_has_the_interval_that_its_record_states():
-    one = Figure.energy(budget(RECTANGULAR, gain=1.0).energy(10.0))
+    one = budget(RECTANGULAR, gain=1.0).energy(10.0)
     for values in ([10.0], [9.8, 10.0, 10.2], [8.0, 10.0, 12.0]):
         number = over_repeats([replace(one, value=value) for value in values])
-        side = Side.of(plain(number), values=values if len(values) > 1 else ())
-        assert side.expanded_u == pytest.approx(number.u, rel=2e-3)
-        assert math.sqrt(side.standard_u**2 - side.spread_u**2) == pytest.approx(1.0, rel=1e-6)
+        side = from_json(plain(number.stated)).of_repeats(values)
+        assert side.u == pytest.approx(number.u, rel=2e-3)
+        assert side.common_u == pytest.approx(1.0, rel=1e-6)
 
 
 def test_a_number_without_k_in_an_older_file_has_2():
@@ -115,10 +106,10 @@ def test_a_number_without_k_in_an_older_file_has_2():
 
 
 def test_words_name_one_factor_or_the_least_and_the_greatest():
-    normal, bounded = Measured(1.0, 0.1, "J"), Measured(1.0, 0.1, "J", 1.653)
+    normal, bounded = Quantity(1.0, 0.1, "J"), Quantity(1.0, 0.1, "J", 1.653)
     assert k_words([normal]) == "k = 2"
     assert k_words([normal, bounded]) == "k = 1.65 to 2"
-    assert k_words([Unstated(1.0, "J", "a stated voltage")]) == k_words([]) == "uncertainty not stated"
+    assert k_words([unstated(1.0, "J", "a stated voltage")]) == k_words([]) == "uncertainty not stated"
 
 
 def test_energy_power_and_energy_above_idle_of_an_unmarked_shunt_say_their_k():
@@ -131,7 +122,7 @@ def test_energy_power_and_energy_above_idle_of_an_unmarked_shunt_say_their_k():
     idle = idle_power(trace, [Window(10**9, 10 * 10**9, 0.0)], sensor)
     run = window_energy_j(trace, Window(11 * 10**9, 20 * 10**9, 0.0), sensor)
     marginal = marginal_energy(run, idle, sensor).energy
-    assert isinstance(run.energy, Measured) and isinstance(marginal, Measured)
+    assert run.energy.u is not None and marginal.u is not None
     for figure in (run.energy, run.power, idle.power, marginal):
         assert 1.65 < figure.k < 1.75
         assert figure.u == pytest.approx(figure.k * figure.standard_u)

@@ -10,11 +10,12 @@ from itertools import accumulate
 import msgspec
 import numpy as np
 import pytest
+from opjoule.base.coverage import student_t
 from opjoule.base.errors import WindowError
 from opjoule.energy.baseline import idle_power, marginal_energy
 from opjoule.energy.budget import PARTS, Budget
 from opjoule.energy.error_bounds import CURRENT, SHUNT, ErrorBounds
-from opjoule.energy.repeats import long_block_errors, repeat_standard_u, standard_error, student_t
+from opjoule.energy.repeats import long_block_errors, repeat_standard_u, standard_error
 from opjoule.energy.sensor_calibration import SensorCalibration
 from opjoule.energy.trace.power_trace import PowerTrace
 from opjoule.energy.uncertainty import step_u

@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 from calibrated_sensor import CURRENTS_A, TrueReference, TrueSensor, bench_reference, points
+from opjoule.base.units import Quantity
 from opjoule.energy.baseline import idle_power, marginal_energy
 from opjoule.energy.calibration.fitting import CalibrationFault, calibrate
 from opjoule.energy.cells import Cells
-from opjoule.energy.comparison import Side, difference, ratio
+from opjoule.energy.comparison import difference, ratio
 from opjoule.energy.trace.power_trace import PowerTrace
 from opjoule.energy.window import Timebase, Window, window_energy_j
 from opjoule.meters.chips.ina219 import ina219_breakout
@@ -50,8 +51,8 @@ def as_read(sensor, idle_a, run_a):
 class Energies:
     """What one run comes to."""
 
-    total: Side
-    marginal: Side
+    total: Quantity
+    marginal: Quantity
 
 
 def energies(read, calibration, rate=1.0):
@@ -63,7 +64,12 @@ def energies(read, calibration, rate=1.0):
     )
     whole = window_energy_j(cells, run, bounds)
     marginal = marginal_energy(whole, idle_power(cells, [before, after], bounds), bounds)
-    return Energies(*(Side(e.energy.value, e.energy.standard_u, "J", e.budget.shared) for e in (whole, marginal)))
+    return Energies(
+        *(
+            Quantity.from_standard(e.energy.value, e.energy.standard_u, "J", shared=e.budget.shared)
+            for e in (whole, marginal)
+        )
+    )
 
 
 def calibration_of(sensor, rng=None):
@@ -136,7 +142,7 @@ def test_the_same_energies_by_two_calibrations_differ_by_far_more(stated, drawn,
     """What would be stated without the correlation is what independent trials show."""
     a, b = (getattr(stated[run], what) for run in "ab")
     shuffled = np.random.default_rng(13).permutation(drawn["b", what])
-    alone = ratio(replace(a, shared={}), replace(b, shared={}))
+    alone = ratio(a.stated, b.stated)
     assert (drawn["a", what] / shuffled).std(ddof=1) == pytest.approx(alone.standard_u, rel=TOLERANCE)
     assert ratio(a, b).standard_u < alone.standard_u / 4
 

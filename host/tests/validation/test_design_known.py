@@ -98,11 +98,11 @@ def attributed(operations: OperationTable, seed: int = 2):
 
 def test_kinds_that_a_plain_workload_does_not_separate_are_separated_in_the_loader_s_blocks(logs):
     _, plain = attributed(logs["plain"])
-    assert any(share.unidentified for share in plain.values())
+    assert any(share.reason for share in plain.values())
     true_j, shares = attributed(logs["blocks"])
     for name, share in shares.items():
-        assert not share.unidentified
-        assert share.energy_j == pytest.approx(true_j[name], rel=0.4)
+        assert not share.reason
+        assert share.value == pytest.approx(true_j[name], rel=0.4)
 
 
 def test_the_whole_run_keeps_the_workload_s_proportions(logs):

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from opjoule.base.units import COVERAGE_FACTOR, Measured
+from opjoule.base.coverage import COVERAGE_FACTOR
 from opjoule.bench.commissioning.desk import CheckedFigure, Defects, OpenDesk, Picture, Setup, Verdict
 from opjoule.bench.commissioning.dialogue import BETWEEN_SHARE_MAX, SUPPLY_SIDE
 from opjoule.bench.commissioning.load_course import PlayedLevel, map_of_levels, play_level
@@ -91,7 +91,7 @@ def _energies(
     square_a2 = max(float(np.mean(current_a**2)) - noise_a2, 0.0)
     loss_j = ohm * square_a2 * window.duration_s
     loss_u_j = COVERAGE_FACTOR * abs(loss_j) * BETWEEN_SHARE_MAX / SQRT3
-    energies = (rig_energy.energy.value, _expanded(rig_energy), beside.energy.value, _expanded(beside))
+    energies = (float(rig_energy.energy), _expanded(rig_energy), float(beside.energy), _expanded(beside))
     return BothEnergies(played.level, *energies, loss_j, loss_u_j)
 
 
@@ -102,7 +102,7 @@ def _window(placed: ClockMap, played: PlayedLevel) -> Window:
 
 def _expanded(result: EnergyResult) -> float:
     """Half width of the energy's interval; the energy itself if there is no interval (clipped samples)."""
-    return result.energy.u if isinstance(result.energy, Measured) else abs(result.energy.value)
+    return result.energy.u if result.energy.u is not None else abs(float(result.energy))
 
 
 def judge_second(energies: Sequence[BothEnergies]) -> Verdict:

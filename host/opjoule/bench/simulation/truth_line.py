@@ -14,10 +14,10 @@ from statistics import fmean
 from typing import Any, Final
 
 from opjoule.base.errors import RecordFault
-from opjoule.base.units import Measured, counted
+from opjoule.base.units import Quantity, counted, from_json
 from opjoule.bench.simulation.part_course import COURSE, PARTS, TAIL, WRITE_BACK, PartCourse
 from opjoule.energy.operations.operation_table import ACTIVITIES
-from opjoule.results.comparison.cell_mean import cell_mean
+from opjoule.results.comparison.cell_mean import stated_mean
 from opjoule.results.comparison.compared_run import ComparedRun
 from opjoule.results.quantities import by_kind
 from opjoule.results.rounding import quantity_text, rounded, with_unit
@@ -88,30 +88,26 @@ class KnownFigure:
 
     about: str
     true: float
-    value: float | None
-    """None if the figure is not stated."""
-    u: float | None
-    unit: str
+    stated: Quantity
 
     @property
     def has_interval(self) -> bool:
         """Whether there is an interval that could contain the true value."""
-        return self.value is not None and self.u is not None
+        return self.stated.u is not None
 
     @property
     def holds(self) -> bool:
         """Whether the stated interval contains the true value."""
-        return abs((self.value or 0.0) - self.true) <= (self.u or 0.0) if self.has_interval else False
+        return self.has_interval and self.stated.covers(self.true)
 
     def __str__(self) -> str:
         """The line for the terminal."""
-        digit_u = None if self.u is None else self.u / 10  # one digit more than the stated figure
-        shown = rounded(self.true, digit_u, self.unit)
+        digit_u = None if self.stated.u is None else self.stated.u / 10  # one digit more than the stated figure
+        shown = rounded(self.true, digit_u, self.stated.unit)
         known = f"SIMULATED truth: {self.about} {with_unit(shown.value, shown.unit)}"
-        if self.value is None or self.u is None:
+        if not self.has_interval:
             return f"{known}; not stated"
-        stated = quantity_text(Measured(self.value, self.u, self.unit))
-        return f"{known}; stated {stated} {'holds it' if self.holds else 'DOES NOT HOLD IT'}"
+        return f"{known}; stated {quantity_text(self.stated)} {'holds it' if self.holds else 'DOES NOT HOLD IT'}"
 
 
 def true_values(record: Path) -> dict[str, float]:
@@ -136,7 +132,7 @@ def known_figures(record: Path) -> list[KnownFigure]:
         return []
     run, result = RunRecord.open(record).run, json.loads((record / "result.json").read_text(encoding="utf-8"))
     whole = [
-        _beside(about, true[key], result[key])
+        KnownFigure(about, true[key], from_json(result[key]))
         for key, about in SHOWN.items()
         if key in true and isinstance(result.get(key), dict)
     ]
@@ -163,8 +159,8 @@ def _kinds(own_j: dict[str, float], result: dict[str, Any], above_idle_j: float 
             continue
         told = entry.get(ALL_TOLD)
         if told and above_idle_j is not None and (len(writing) == 1 or len(counts) == 1):
-            figures.append(_beside(f"{kind}, all told", told_j[kind] / counts[kind], told))
-        figures.append(_beside(kind, own_j[kind] / counts[kind], entry["energy_per_operation_j"]))
+            figures.append(KnownFigure(f"{kind}, all told", told_j[kind] / counts[kind], from_json(told)))
+        figures.append(KnownFigure(kind, own_j[kind] / counts[kind], from_json(entry["energy_per_operation_j"])))
     return figures
 
 
@@ -173,20 +169,16 @@ def _activities(true_j: dict[str, float], result: dict[str, Any]) -> list[KnownF
     stated = result.get("by_activity") or {}
     drawn = [name for name in (*ACTIVITIES, WRITE_BACK, TAIL) if true_j.get(name)]
     given = [name for name in drawn if isinstance(stated.get(name), dict)]
-    figures = [_beside(_ACTIVITIES.get(name, name), true_j[name], stated[name]) for name in given]
+    figures = [KnownFigure(_ACTIVITIES.get(name, name), true_j[name], from_json(stated[name])) for name in given]
     together, kinds = stated.get("unseparated"), stated.get("foreground")
     unidentified = [name for name in given if stated[name]["value"] is None]
     if unidentified and together and together["u"] and kinds and kinds["value"] is not None:
         about = " + ".join(unidentified) + (" together" if len(unidentified) > 1 else "")
-        figures.append(_beside(about, math.fsum(true_j[name] for name in unidentified), together))
+        figures.append(KnownFigure(about, math.fsum(true_j[name] for name in unidentified), from_json(together)))
     return figures
 
 
 _ACTIVITIES = {WRITE_BACK: "the medium's write-back", TAIL: "the medium's tail"}
-
-
-def _beside(about: str, true: float, stated: dict[str, Any]) -> KnownFigure:
-    return KnownFigure(about, true, stated["value"], stated["u"], stated["unit"])
 
 
 def held_line(record: Path) -> str:
@@ -243,7 +235,9 @@ def _mean(
     cell: Sequence[ComparedRun], of: Definition, true_by_place: Mapping[Path, Mapping[str, float]]
 ) -> KnownFigure | None:
     """The mean of a cell beside the mean of the true values; None if it has no interval or leaves a record out."""
-    number = cell_mean([run.numbers for run in cell], of)
+    mean = stated_mean([run.numbers for run in cell], of)
     true = [true_by_place[run.place][of.key] for run in cell if of.key in true_by_place[run.place]]
-    figure = _beside(of.label, fmean(true), number) if len(true) == len(cell) == number.get("runs") else None
-    return figure if figure and figure.has_interval else None
+    if not len(true) == len(cell) == mean.get("runs"):
+        return None
+    figure = KnownFigure(of.label, fmean(true), from_json(mean))
+    return figure if figure.has_interval else None

@@ -12,9 +12,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from opjoule.base.coverage import COVERAGE_FACTOR
 from opjoule.base.errors import FAULTY_EXIT, BadInput
 from opjoule.base.scripts import CALIBRATIONS, ROOT
-from opjoule.base.units import COVERAGE_FACTOR
 from opjoule.cli.calibrate.options import CalibrateOptions, CalibrationsOptions
 from opjoule.cli.calibrate.setup import (
     SIMULATED_CHECKS_A,

@@ -10,7 +10,6 @@ from datetime import UTC
 from itertools import zip_longest
 from typing import Any, Final
 
-from opjoule.base.units import Missing
 from opjoule.cli.failures import one_line
 from opjoule.cli.runs.options import ListOptions
 from opjoule.results.run_list import ListedRun, RunIndex
@@ -79,7 +78,7 @@ def _cells(run: ListedRun) -> tuple[str, ...]:
 def _plain(run: ListedRun) -> dict[str, Any]:
     names = ("status", "simulated", "started_utc", "subject", "db", "device", "storage", "why")
     headline = {"value": run.headline.value, "u": run.headline.u, "unit": run.headline.unit}
-    if isinstance(run.headline, Missing):
+    if run.headline.value is None:
         headline["reason"] = run.headline.reason
     remarks: dict[str, Any] = {"notices": plain(run.notices)}
     remarks |= {"note": run.notes.text, "tags": list(run.notes.tags)}

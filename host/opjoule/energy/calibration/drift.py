@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from opjoule.base.units import COVERAGE_FACTOR
+from opjoule.base.coverage import COVERAGE_FACTOR
 from opjoule.energy.calibration.fitting import ReferencePoint
 from opjoule.energy.calibration.line_fit import LinePoint
 from opjoule.energy.calibration.reference import Reference

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 
-from opjoule.base.units import Measured, Missing, Quantity
+from opjoule.base.units import Quantity
 from opjoule.pages.comparison.drift import Drift, drift_of
 from opjoule.pages.drawing.markup import Child, Element, element, row, table
 from opjoule.pages.drawing.scales import Scale
@@ -23,14 +23,14 @@ from opjoule.results.comparison.plotted import ENERGY, TOTAL, Plotted
 from opjoule.results.comparison.sentences import chance_name, chance_number, follows_words, pair_labels
 from opjoule.results.comparison.value_words import NAMED, noun, quantity_words
 from opjoule.results.quantities import NOT_IDENTIFIABLE
-from opjoule.results.rounding import NONE, percent, quantity_text, rounded, scaled, with_limits
+from opjoule.results.rounding import NONE, percent, quantity_text, scaled, with_limits
 from opjoule.runs.evaluation.quantities.definition import Definition
 
 
 def ratio_scale(contrasts: Sequence[Contrast]) -> Scale:
     """Axis for all ratios and both of their intervals, limited to a factor beyond the ratios."""
     return ratio_axis(
-        (contrast.ratio.value, contrast.limits, contrast.limits_together or contrast.limits)
+        (float(contrast.ratio), contrast.limits, contrast.limits_together or contrast.limits)
         for contrast in contrasts
         if contrast.ratio
     )
@@ -53,8 +53,8 @@ def _ratio_row(contrast: Contrast, answer: Compared, axis: Scale) -> Element:
     if ratio is None:
         return row(name, NONE, NONE, _chance(contrast), follows)
     limits, single = (contrast.limits, contrast.limits_together), contrast.adjusted is None
-    strip = ratio_strip(axis, ratio.value, *limits, differs=contrast.differs, single=single)
-    number = element("span", with_limits(ratio.value, contrast.limits), class_="figure")
+    strip = ratio_strip(axis, float(ratio), *limits, differs=contrast.differs, single=single)
+    number = element("span", with_limits(float(ratio), contrast.limits), class_="figure")
     return row(name, strip, number, _chance(contrast), follows)
 
 
@@ -84,9 +84,9 @@ def bars(cells: Plotted, of: Definition) -> Element:
     body = []
     for cell, number in zip(cells.cells, numbers, strict=True):
         points = [float(number.value) for number in cell.numbers(of.key) if number.value is not None]
-        u = number.u if isinstance(number, Measured) else None
+        u = number.u
         strip = bar_strip(axis, number.value, u, points, cells.series.index(cells.series_of(cell)))
-        reason = number.reason if isinstance(number, Missing) else None
+        reason = number.reason if number.value is None else None
         text = element("span", cell.text(of.key), class_="figure", title=reason)
         body.append(row(cells.name_of(cell), strip, text, str(len(points))))
     mark = ", SIMULATED" if cells.simulated else ""
@@ -197,7 +197,7 @@ def _drift_line(drift: Drift, x: Scale, y: Scale) -> Iterator[str]:
         return
     middle_min = sum(run.time_s for run in drift.runs) / len(drift.runs) / 60
     ends = (0.0, drift.length_s / 60)
-    at = [(x(end), y(100 * drift.slope_per_s.value * 60 * (end - middle_min))) for end in ends]
+    at = [(x(end), y(100 * float(drift.slope_per_s) * 60 * (end - middle_min))) for end in ends]
     yield f"M{at[0][0]:.1f} {at[0][1]:.1f}L{at[1][0]:.1f} {at[1][1]:.1f}"
 
 
@@ -205,8 +205,8 @@ def _drift_words(drift: Drift) -> str:
     whole = drift.whole
     if whole is None:
         return "Drift cannot be judged: that needs at least two cells of several runs each."
-    seen = "a drift is seen" if abs(whole.value) > whole.u else "no drift is seen"
-    change = rounded(100 * whole.value, 100 * whole.u, "%")
+    seen = "no drift is seen" if whole.covers(0.0) else "a drift is seen"
+    change = quantity_text(whole.scale(100.0, "%"))
     return (
         f"From the first run to the last a straight line through all of them changes by {change} (95.45 %): {seen}. "
         "Dashed: that line."
@@ -223,7 +223,7 @@ def _shifts(cells: Plotted, drift: Drift) -> list[Element]:
             if not of_value:
                 continue
             shift = drift.shift(of_value)
-            words = NONE if shift is None else str(rounded(100 * shift.value, 100 * shift.u, "%"))
+            words = NONE if shift is None else quantity_text(shift.scale(100.0, "%"))
             name = value if axis in NAMED else f"{noun([axis])} {value}"
             body.append(row(name, f"{drift.time_s(of_value) / 60:.1f} min", words))
     head = ["value", "mean time of its runs", "shift of its mean by the drift"]
@@ -231,4 +231,4 @@ def _shifts(cells: Plotted, drift: Drift) -> list[Element]:
 
 
 def _u(of: Quantity) -> float:
-    return of.u if isinstance(of, Measured) else 0.0
+    return of.u or 0.0

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from statistics import fmean
 
-from opjoule.base.units import Measured
-from opjoule.energy.repeats import student_t
+from opjoule.base.coverage import student_t
+from opjoule.base.units import Quantity
 from opjoule.results.comparison.plotted import Plotted
 
 
@@ -28,7 +28,7 @@ class Drift:
     """Straight line through all runs, each relative to the mean of its own cell."""
 
     runs: Sequence[TimedRun]
-    slope_per_s: Measured | None
+    slope_per_s: Quantity | None
     """Relative change of the figure [1/s], 95.45 %; None if too few cells have several runs."""
 
     @property
@@ -37,18 +37,17 @@ class Drift:
         return max((run.time_s for run in self.runs), default=0.0)
 
     @property
-    def whole(self) -> Measured | None:
+    def whole(self) -> Quantity | None:
         """Relative change from the first to the last run."""
-        slope = self.slope_per_s
-        return slope and Measured(slope.value * self.length_s, slope.u * self.length_s, "1")
+        return self.slope_per_s and self.slope_per_s.scale(self.length_s, "1")
 
-    def shift(self, cells: Sequence[int]) -> Measured | None:
+    def shift(self, cells: Sequence[int]) -> Quantity | None:
         """Relative change of the mean of some cells by the drift, from the times of their measurement."""
         if self.slope_per_s is None:
             return None
         times_s = [run.time_s for run in self.runs if run.cell in cells]
         later_s = fmean(times_s) - fmean(run.time_s for run in self.runs)
-        return Measured(self.slope_per_s.value * later_s, self.slope_per_s.u * abs(later_s), "1")
+        return self.slope_per_s.scale(later_s, "1")
 
     def time_s(self, cells: Sequence[int]) -> float:
         """Mean time of the runs of some cells."""
@@ -75,7 +74,7 @@ def _seconds(started_utc: str) -> float | None:
         return None
 
 
-def _slope(runs: Sequence[TimedRun]) -> Measured | None:
+def _slope(runs: Sequence[TimedRun]) -> Quantity | None:
     """Least squares with a separate intercept for each cell: times and shares are relative to the means of their cell.
 
     Source: Box, Hunter, Hunter, Statistics for Experimenters, 2nd edition, chapters 4 and 10.
@@ -91,4 +90,4 @@ def _slope(runs: Sequence[TimedRun]) -> Measured | None:
         return None
     slope = sum(time_s * share for time_s, share in apart) / squares_s2
     left = sum((share - slope * time_s) ** 2 for time_s, share in apart)
-    return Measured(slope, student_t(freedom) * math.sqrt(left / freedom / squares_s2), "1/s")
+    return Quantity(slope, student_t(freedom) * math.sqrt(left / freedom / squares_s2), "1/s")

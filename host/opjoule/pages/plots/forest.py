@@ -63,7 +63,7 @@ def _quantity(axes: Axes, contrasts: list[Contrast], compared: Compared, of: Def
 def _numbers(contrast: Contrast) -> str:
     if contrast.ratio is None:
         return NONE
-    number = with_limits(contrast.ratio.value, contrast.limits)
+    number = with_limits(float(contrast.ratio), contrast.limits)
     return f"{number}, {follows_words(contrast) if contrast.adjusted is None else chance_words(contrast)}"
 
 
@@ -83,7 +83,7 @@ def _ratio(axes: Axes, at: int, contrast: Contrast, scale: Scale) -> None:
     # Filled if the two differ; a square if nothing can be concluded.
     colour = COLOURS[0] if contrast.differs else "white"
     mark = "s" if contrast.adjusted is None else "o"
-    axes.plot([ratio.value], [at], zorder=5, marker=mark, color=colour, markeredgewidth=0.9, **_MARK)
+    axes.plot([float(ratio)], [at], zorder=5, marker=mark, color=colour, markeredgewidth=0.9, **_MARK)
 
 
 def _handles(compared: Compared, *, several: bool) -> list[Line2D]:

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from opjoule.energy.comparison import Side
+from opjoule.base.units import Quantity
 from opjoule.pages.plots.style import INK, canvas, fill, legend, lie_apart, name_places
 from opjoule.results.comparison.study.rows import PhaseRow, Place, StudyTable
 from opjoule.results.comparison.study.table import mean_with_u
@@ -199,10 +199,10 @@ def joules(rows: Sequence[PhaseRow], name: str) -> tuple[float | None, float | N
     return mean_with_u(sides) if sides else (None, None)
 
 
-def _of_one_run(rows: Sequence[PhaseRow], name: str) -> list[Side]:
+def _of_one_run(rows: Sequence[PhaseRow], name: str) -> list[Quantity]:
     """Energy of one run of a phase [J] in each row that has it."""
     per_call = name.replace("_j", "_per_operation_j")
-    sides: list[Side] = []
+    sides: list[Quantity] = []
     for row in rows:
         if {per_call, _CALLS} <= row.measures.keys():
             sides.append(row.side(per_call).scale(row.measures[_CALLS]))

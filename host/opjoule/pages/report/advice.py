@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from opjoule.base.units import Measured, Missing
 from opjoule.energy.sensor_calibration import CALIBRATION
 from opjoule.results.quantities import by_kind, is_quantity, quantity
 from opjoule.runs.evaluation.quantities.definition import Quantities
@@ -73,21 +72,21 @@ def remedies(
     known = REMEDIES | (OF_A_CALIBRATION if is_calibrated else {})
     headline = next((quantity(result, shown.key) for shown in quantities.shown("headline")), None)
     limit_percent = float(UNTIL_U.rstrip("%"))
-    enough = isinstance(headline, Measured) and 100 * headline.relative_u <= limit_percent
+    enough = headline is not None and 100 * headline.relative_u <= limit_percent
     wanted = [part for part in parts if not (enough and part in OF_MORE)]
     advice = dict.fromkeys(known[part].format(more=more, idle=LONGER_IDLE * idle_s) for part in wanted)
     lines = list(advice)
     if parts and "repeats" not in shares(result.get("budget")):
         lines.append("measure more than one run (--repeats 5): one run does not show how much runs differ")
     marginal = quantity(result, "marginal_energy_j")
-    if isinstance(marginal, Measured) and marginal.relative_u > LARGE_MARGINAL_U and "repeats" not in parts:
+    if marginal.u is not None and marginal.relative_u > LARGE_MARGINAL_U and "repeats" not in parts:
         lines.append(f"measure more work ({more}): the energy above idle is small compared with its uncertainty")
     return lines + _for_kinds(result, more, apart)
 
 
 def _for_kinds(result: Mapping[str, Any], more: str, apart: str) -> list[str]:
     energies = {kind: quantity(result, f"by_operation.{kind}.energy_per_operation_j") for kind in by_kind(result)}
-    why = {name: energy.reason for name, energy in energies.items() if isinstance(energy, Missing)}
+    why = {name: energy.reason for name, energy in energies.items() if energy.value is None}
     mixed = [name for name, reason in why.items() if "collinear" in reason or "too wide" in reason]
     short = [name for name, reason in why.items() if "too few windows" in reason and name not in mixed]
     lines = []

@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 
 import numpy as np
 
+from opjoule.base.coverage import COVERAGE_FACTOR
 from opjoule.base.files import write_whole
-from opjoule.base.units import COVERAGE_FACTOR
 from opjoule.energy.calibration.calibration_file import CalibrationFile, FilePoint
 from opjoule.energy.sensor_calibration import Correction, SensorCalibration
 from opjoule.energy.trace.power_trace import Float64Array

@@ -4,7 +4,6 @@ from typing import Final
 
 import numpy as np
 
-from opjoule.base.units import Missing
 from opjoule.pages.drawing.markup import Element, element
 from opjoule.pages.drawing.scales import Scale, limits_about
 from opjoule.pages.drawing.svg import WIDTH, area, drawing, line, numbered, steps, text, x_axis, y_axis
@@ -95,7 +94,7 @@ def _rate(timeline: Timeline, time: Scale) -> list[Element]:
 def _idle_level(answer: Answer, watts: Scale) -> list[Element]:
     """A dashed line at idle power; its label is above the axes, outside the trace."""
     idle = answer.quantity("idle_power_w")
-    if isinstance(idle, Missing) or not watts.low <= idle.value <= watts.high:
+    if idle.value is None or not watts.low <= idle.value <= watts.high:
         return []
     y = watts(idle.value)
     words = text(WIDTH - RIGHT, 26, f"dashed: idle, {idle.value:.2f} W", "end")

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from opjoule.base.files import write_whole
-from opjoule.base.units import Measured, Missing, Unstated
 from opjoule.pages.drawing.chart import chart_content, chart_frame, chart_scripts
 from opjoule.pages.drawing.markup import element
 from opjoule.pages.drawing.svg import KINDS
@@ -75,7 +74,7 @@ def content(answer: Answer, timeline: Timeline) -> dict[str, Any]:
         panels(answer, timeline),
         lost=timeline.lost,
         lanes=timeline.lanes,
-        idle_power=None if isinstance(idle, Missing) else {"value_w": idle.value, "u_w": idle.u},
+        idle_power=None if idle.value is None else {"value_w": idle.value, "u_w": idle.u},
     )
 
 
@@ -103,7 +102,7 @@ def panels(answer: Answer, timeline: Timeline) -> list[dict[str, Any]]:
 def _power(answer: Answer) -> dict[str, Any]:
     idle = answer.quantity("idle_power_w")
     levels = []
-    if isinstance(idle, Measured | Unstated):
+    if idle.value is not None:
         levels = [{"label": f"idle {idle.value:.2f} W", "value": idle.value}]
     return {
         "title": "power, W",

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from msgspec.structs import astuple
 
-from opjoule.base.units import COVERAGE_FACTOR
+from opjoule.base.coverage import COVERAGE_FACTOR
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.error_bounds import CURRENT, HEAT, POWER, VOLTAGE, WIRE, ErrorBounds
 from opjoule.pages.drawing.markup import Element, element, row, table

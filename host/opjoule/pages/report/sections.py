@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from statistics import fmean
 from typing import Any, Final
 
-from opjoule.base.units import NOT_STATED, Measured, Missing, from_json
+from opjoule.base.units import NOT_STATED, from_json, missing
 from opjoule.energy.operations.operation_table import Latency
 from opjoule.pages.drawing.markup import Child, Element, element, row, table
 from opjoule.pages.report.advice import shares
@@ -49,8 +49,8 @@ def headline(answer: Answer) -> Element:
 def _big(answer: Answer, path: str, what: str) -> Element:
     quantity = answer.quantity(path)
     shown = rounded_quantity(quantity)
-    if isinstance(quantity, Missing) or shown is None:
-        reason = answer.problem or (quantity.reason if isinstance(quantity, Missing) else "")
+    if quantity.value is None or shown is None:
+        reason = answer.problem or (quantity.reason if quantity.value is None else "")
         lines = {"number": NONE, "what": what, "reason": reason}
         return element("div", *(element("p", text, class_=name) for name, text in lines.items()))
     number = element("p", shown.value, class_="number")
@@ -66,7 +66,7 @@ def _big(answer: Answer, path: str, what: str) -> Element:
 def battery(answer: Answer) -> list[Element]:
     """Form for a battery and a rate, which assets/battery.js answers; none without both powers and their intervals."""
     idle, operation = answer.quantity("idle_power_w"), answer.quantity("marginal_energy_per_operation_j")
-    if not (isinstance(idle, Measured) and isinstance(operation, Measured)):
+    if idle.u is None or operation.u is None:
         return []
     figures = {
         "data_idle_w": f"{idle.value:.9g}",
@@ -192,7 +192,7 @@ def _fields(entry: Mapping[str, Any]) -> Mapping[str, Any]:
 def _cell(value: Any) -> Child:
     if is_quantity(value):
         quantity = from_json(value)
-        if isinstance(quantity, Missing):
+        if quantity.value is None:
             return element("span", NONE, element("span", quantity.reason, class_="reason"))
         return element("span", quantity_text(quantity), class_="figure")
     if isinstance(value, bool):
@@ -238,7 +238,7 @@ def latency(answer: Answer, by_kind: Mapping[str, Latency]) -> list[Element]:
     known = [definition for definition in answer.quantities if definition.topic is Topic.LATENCY]
     numbers = [answer.quantity(definition.key) for definition in known]
     body = []
-    if not all(isinstance(number, Missing) for number in numbers):
+    if not all(number.value is None for number in numbers):
         figures = [element("span", quantity_text(number), class_="figure") for number in numbers]
         body.append(row("all", *figures))
     for kind, measured in by_kind.items():
@@ -293,8 +293,8 @@ def phase_rows(result: Mapping[str, Any]) -> list[tuple[str, ...]]:
 
 
 def _text(entry: Mapping[str, Any] | None, *, with_u: bool) -> str:
-    quantity = from_json(entry) if entry else Missing("not in result.json")
-    if not with_u and not isinstance(quantity, Missing):
+    quantity = from_json(entry) if entry else missing("not in result.json")
+    if not with_u and quantity.value is not None:
         return str(rounded(quantity.value, None, quantity.unit))
     shown = rounded_quantity(quantity)
     return NONE if shown is None else str(shown)

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from opjoule.base.notices import Grade, NoticeKind
 from opjoule.base.terminal import terminal
-from opjoule.base.units import Measured, Missing, Quantity, Unstated, exact
+from opjoule.base.units import Quantity, exact
 from opjoule.pages.report.advice import largest_parts, remedies
 from opjoule.pages.report.head import head_lines
 from opjoule.pages.report.sections import HEAD, phase_rows
@@ -97,7 +97,7 @@ def _shown(answer: Answer, path: str) -> str:
 def _note(answer: Answer, of: Definition, note: str) -> str:
     """The note, with the values that it names filled in; a missing energy gives its reason, a missing latency none."""
     number = answer.quantity(of.key)
-    if isinstance(number, Missing) and of.topic in {Topic.ENERGY, Topic.LATENCY}:
+    if number.value is None and of.topic in {Topic.ENERGY, Topic.LATENCY}:
         return number.reason if of.topic is Topic.ENERGY else ""
     if of.top == "alignment":
         return _alignment(answer.concluded.alignment or StatedAlignment())
@@ -144,7 +144,7 @@ def part_rows(answer: Answer) -> list[tuple[str, str]]:
     unknown = {
         name: _OF_A_REPEAT.sub("", number.reason, count=1).partition(":")[0]
         for name, number, _ in parts
-        if isinstance(number, Missing)
+        if number.value is None
     }
     rows = [
         (name, f"{quantity_text(number)}  {note}")
@@ -153,10 +153,10 @@ def part_rows(answer: Answer) -> list[tuple[str, str]]:
     ]
     together = answer.quantity(f"by_activity.{_TOGETHER}")
     # Without the kinds if the energy of all kinds is known.
-    foreground = not isinstance(answer.quantity("by_activity.foreground"), Missing)
+    foreground = answer.quantity("by_activity.foreground").value is not None
     kinds = [name for name, *_ in _kinds(answer.result)] if foreground else []
     names = [name for name in unknown if name not in kinds]
-    if names and not isinstance(together, Missing):
+    if names and together.value is not None:
         note = "together" if len(names) > 1 else "what the other parts leave"
         rows.append((" + ".join(names), f"{quantity_text(together)}  {note}"))
         if len(names) == 1:
@@ -174,7 +174,7 @@ def _kinds(result: Mapping[str, Any]) -> list[tuple[str, Quantity, str]]:
             parts = _PARTS_OF_A_KIND[:1]
         for key, words, note in parts:
             energy = quantity(result, f"by_operation.{kind}.{key}")
-            if key in entry and not (isinstance(energy, Measured) and energy == exact(0.0, "J")):
+            if key in entry and energy != exact(0.0, "J"):
                 rows.append((f"{kind}{words}", energy, note))
     return rows
 
@@ -191,7 +191,7 @@ def _activities(answer: Answer) -> list[tuple[str, Quantity, str]]:
     for definition in answer.quantities.below("by_activity"):
         is_part = definition.topic is Topic.PART and definition.label not in _SHOWN_ELSEWHERE
         energy = answer.quantity(definition.key)
-        never = isinstance(energy, Missing) and energy.reason.startswith(_NONE_OF_IT)
+        never = energy.value is None and energy.reason.startswith(_NONE_OF_IT)
         if is_part and definition.top in answer.result and not never:
             rows.append((definition.label.replace("_", "-"), energy, definition.meaning))
     return rows
@@ -217,8 +217,8 @@ def trace_lines(answer: Answer) -> Iterator[tuple[str, str, str]]:
         key, number = definition.key, answer.quantity(definition.key)
         if key not in answer.result:
             continue
-        note = number.reason if isinstance(number, Missing | Unstated) else f"k = {number.k:.3g}"
-        if key == "duration_s" and isinstance(number, Measured):
+        note = number.reason if number.u is None else f"k = {number.k:.3g}"
+        if key == "duration_s" and number.u is not None:
             clock = answer.concluded.timebase.clock
             note = f"k = 2, by {CLOCKS.get(clock, clock)}"
         yield definition.traced, quantity_text(number), note

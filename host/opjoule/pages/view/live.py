@@ -10,7 +10,7 @@ import numpy as np
 
 from opjoule.base.errors import BadInput, OpJouleError
 from opjoule.base.scripts import program
-from opjoule.base.units import Missing, Unstated
+from opjoule.base.units import missing, unstated
 from opjoule.energy.trace.power_trace import Float64Array, Int64Array
 from opjoule.pages.view.growing import GrowingNotes, GrowingPhases, GrowingPower
 from opjoule.pages.view.replies import columns_of, power_values, report_of, rounded, stated_row, stretch_of
@@ -141,9 +141,9 @@ class LiveReplies:
         if not known_s:
             raise BadInput("there is no sample in this stretch")
         rows = [
-            stated_row("energy_j", "energy", Unstated(energy_j, "J", UNCORRECTED)),
-            stated_row("power_w", "mean power", Unstated(energy_j / known_s, "W", UNCORRECTED)),
-            stated_row("marginal_energy_j", "energy above idle", Missing("known after the run", "J")),
+            stated_row("energy_j", "energy", unstated(energy_j, "J", UNCORRECTED)),
+            stated_row("power_w", "mean power", unstated(energy_j / known_s, "W", UNCORRECTED)),
+            stated_row("marginal_energy_j", "energy above idle", missing("known after the run", "J")),
         ]
         return {"operations": None, "quantities": rows}
 

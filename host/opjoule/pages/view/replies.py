@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from opjoule.base.errors import BadInput, DataFault
 from opjoule.base.notices import Grade, Notice
-from opjoule.base.units import Missing, Quantity
+from opjoule.base.units import Quantity
 from opjoule.pages.drawing.pyramid import POWER
 from opjoule.pages.report.html import render
 from opjoule.pages.report.timeline import read_timeline
@@ -136,7 +136,7 @@ class Replies:
         columns = columns_of(query)
         with shown.energies:
             run, stretch = shown.run, shown.run.energy(start_s, end_s)
-            if isinstance(stretch.energy_j, Missing):
+            if stretch.energy_j.value is None:
                 raise DataFault(stretch.energy_j.reason)
             ends_ns = run.meter_ns(start_s), run.meter_ns(end_s)
             edge_ns = np.linspace(*ends_ns, max(columns, 2)).astype(np.int64)
@@ -147,7 +147,7 @@ class Replies:
         share = np.linspace(0.0, 1.0, edge_ns.size)
         above_j = stretch.marginal_energy_j
         marginal = None
-        if not isinstance(above_j, Missing):
+        if above_j.value is not None:
             marginal = rounded(energy_j - share * (stretch.energy_j.value - above_j.value), 9)
         time_s = rounded(share * (end_s - start_s), 9)
         return {"time_s": time_s, "energy_j": rounded(energy_j, 9), "marginal_energy_j": marginal}
@@ -169,7 +169,7 @@ def _row(name: str, run: ListedRun) -> dict[str, Any]:
     return {
         "name": name,
         **{key: getattr(run, key) for key in _AS_LISTED},
-        "headline": "" if isinstance(run.headline, Missing) else quantity_text(run.headline),
+        "headline": "" if run.headline.value is None else quantity_text(run.headline),
         "headline_value": run.headline.value,
         "notices": stated_notices(run.notices),
         "note": run.notes.text,

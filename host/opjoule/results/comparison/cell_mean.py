@@ -2,13 +2,12 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from contextlib import suppress
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
-from opjoule.base.units import Unstated, exact
-from opjoule.energy.comparison import Side
+from opjoule.base.units import NOT_STATED, Quantity, exact, missing, unstated
 from opjoule.results.comparison.compared_run import ComparedRun
 from opjoule.results.quantities import quantity
 from opjoule.runs.evaluation.quantities.definition import Definition, Topic
@@ -18,49 +17,55 @@ COUNTED = (Topic.USAGE, Topic.LATENCY)
 """Topics of counted quantities: a single repeat has no uncertainty; only the spread of runs gives one."""
 
 
-def comparison_side(numbers: Mapping[str, Any], of: Definition) -> Side:
+def comparison_side(numbers: Mapping[str, Any], of: Definition) -> Quantity:
     """A quantity with its interval, its contributions common to other results, and the spread of its repeats.
 
     A counted number without an uncertainty is exact for its own run.
     Raises: ValueError: the number is absent, or has no uncertainty; the message gives the reason.
     """
     number = quantity(numbers, of.key)
-    if of.topic in COUNTED and isinstance(number, Unstated):
+    if of.topic in COUNTED and number.value is not None and number.u is None:
         number = exact(number.value, number.unit)
-    shared = numbers.get("shared", {})
-    repeats = numbers.get("by_repeat", {}).get(of.key, {})
-    return Side.of(plain(number), shared.get(of.budget or of.key), repeats.get("values", ()))
+    if number.u is None:
+        raise ValueError(number.reason or NOT_STATED)
+    shared = numbers.get("shared", {}).get(of.budget or of.key)
+    return number.of_repeats(numbers.get("by_repeat", {}).get(of.key, {}).get("values", ()), shared)
 
 
-def cell_mean(results: Sequence[Mapping[str, Any]], of: Definition) -> dict[str, Any]:
+def cell_mean(results: Sequence[Mapping[str, Any]], of: Definition) -> Quantity:
     """Mean of a quantity over the runs of one cell, from the result.json of each.
 
     Runs without an uncertainty are left out if any run has one; if none has, the mean has none either.
-    Returns: value, u (95 %, widened by Student's t for the number of runs), unit and `runs`; a reason with each null.
     """
-    sides = sides_of(results, of)
-    side = Side.mean(sides) if sides else None
-    if side and (of.topic not in COUNTED or side.expanded_u > 0):
-        return {"value": side.value, "u": side.expanded_u, "unit": side.unit, "runs": len(sides)}
+    return _mean_and_runs(results, of)[0]
+
+
+def stated_mean(results: Sequence[Mapping[str, Any]], of: Definition) -> dict[str, Any]:
+    """The mean as a number of result.json, with the number of its runs."""
+    mean, runs = _mean_and_runs(results, of)
+    return {**plain(mean.stated), **({} if mean.value is None else {"runs": runs})}
+
+
+def _mean_and_runs(results: Sequence[Mapping[str, Any]], of: Definition) -> tuple[Quantity, int]:
+    if sides := sides_of(results, of):
+        mean = Quantity.mean(sides)
+        if of.topic not in COUNTED or mean.u:
+            return mean, len(sides)
     numbers = [quantity(result, of.key) for result in results]
     known = [number for number in numbers if number.value is not None]
     unit = next((number.unit for number in numbers if number.unit), of.unit)
-    reasons = [reason for number in (known or numbers) if (reason := getattr(number, "reason", ""))]
+    reason = next((number.reason for number in (known or numbers) if number.reason), "")
     if not known:
-        return {"value": None, "u": None, "unit": unit, "reason": reasons[0] if reasons else "no run has it"}
-    value = fmean(number.value or 0.0 for number in known)
-    why = reasons[0] if reasons else "uncertainty not stated in a run"
-    return {"value": value, "u": None, "unit": unit, "runs": len(known), "reason": why}
+        return missing(reason or "no run has it", unit), 0
+    return unstated(fmean(map(float, known)), unit, reason or "uncertainty not stated in a run"), len(known)
 
 
-def sides_of(results: Sequence[Mapping[str, Any]], of: Definition) -> list[Side]:
-    """Sides of the runs that have the number with an uncertainty."""
+def sides_of(results: Sequence[Mapping[str, Any]], of: Definition) -> list[Quantity]:
+    """The quantity in each run that has it with an uncertainty."""
     sides = []
     for result in results:
-        try:
+        with suppress(ValueError):
             sides.append(comparison_side(result, of))
-        except ValueError:
-            continue
     return sides
 
 
@@ -72,7 +77,7 @@ _Block = tuple[Path | None, int, str]
 
 def sides_within_blocks(
     a: Sequence[ComparedRun], b: Sequence[ComparedRun], quantity: Definition
-) -> tuple[Side, Side] | None:
+) -> tuple[Quantity, Quantity] | None:
     """Means of both groups over the blocks that both have on one rig; None without such a block.
 
     Effects of a rig on both groups (board, meter, room) are then neither in the difference nor in its spread.
@@ -84,19 +89,19 @@ def sides_within_blocks(
     blocks = [block for block in of_a if block in of_b]
     if not blocks:
         return None
-    side_a, side_b = (Side.mean([of[block] for block in blocks]) for of in (of_a, of_b))
+    side_a, side_b = (Quantity.mean([of[block] for block in blocks]) for of in (of_a, of_b))
     if len(blocks) == 1:
         return side_a, side_b
-    pairs = [(of_a[block].value, of_b[block].value) for block in blocks]
+    pairs = [(float(of_a[block]), float(of_b[block])) for block in blocks]
     if min(min(pair) for pair in pairs) > 0:
         spread_u = _error([math.log(one / other) for one, other in pairs])
-        spreads_u = abs(side_a.value) * spread_u, abs(side_b.value) * spread_u
+        spreads_u = abs(float(side_a)) * spread_u, abs(float(side_b)) * spread_u
     else:
         spreads_u = (_error([one - other for one, other in pairs]),) * 2
     return _spread(side_a, spreads_u[0], len(blocks)), _spread(side_b, spreads_u[1], len(blocks))
 
 
-def paired_logs(a: Mapping[int, Side], b: Mapping[int, Side]) -> tuple[Side, Side] | None:
+def paired_logs(a: Mapping[int, Quantity], b: Mapping[int, Quantity]) -> tuple[Quantity, Quantity] | None:
     """Means of two groups of logarithms over the blocks that both have, with the spread of their difference.
 
     Args:
@@ -106,27 +111,25 @@ def paired_logs(a: Mapping[int, Side], b: Mapping[int, Side]) -> tuple[Side, Sid
     blocks = [block for block in a if block and block in b]
     if len(blocks) < 2:
         return None
-    spread_u = _error([a[block].value - b[block].value for block in blocks])
-    one, other = (_spread(Side.mean([of[block] for block in blocks]), spread_u, len(blocks)) for of in (a, b))
+    spread_u = _error([float(a[block]) - float(b[block]) for block in blocks])
+    one, other = (_spread(Quantity.mean([of[block] for block in blocks]), spread_u, len(blocks)) for of in (a, b))
     return one, other
 
 
-def _by_block(runs: Sequence[ComparedRun], quantity: Definition) -> dict[_Block, Side]:
+def _by_block(runs: Sequence[ComparedRun], quantity: Definition) -> dict[_Block, Quantity]:
     """Mean of each block, over the runs that have the quantity."""
     by_block: dict[_Block, list[Mapping[str, Any]]] = {}
     for run in runs:
         block = run.index, int(run.asked.get("block") or 0), str(run.asked.get(RIG_NAME) or "")
         by_block.setdefault(block, []).append(run.numbers)
     known = {block: sides_of(results, quantity) for block, results in by_block.items()}
-    return {block: Side.mean(sides) for block, sides in known.items() if sides}
+    return {block: Quantity.mean(sides) for block, sides in known.items() if sides}
 
 
 def _error(differences: Sequence[float]) -> float:
     return stdev(differences) / math.sqrt(len(differences))
 
 
-def _spread(side: Side, spread_u: float, blocks: int) -> Side:
+def _spread(side: Quantity, spread_u: float, blocks: int) -> Quantity:
     """The side with its half of the differences' spread."""
-    common_u = math.sqrt(max(side.standard_u**2 - side.spread_u**2, 0.0))
-    half_u = spread_u / math.sqrt(2)
-    return replace(side, standard_u=math.hypot(common_u, half_u), spread_u=half_u, freedom=(blocks - 1) / 2)
+    return side.with_spread(spread_u / math.sqrt(2), (blocks - 1) / 2, blocks)

@@ -11,7 +11,6 @@ from rich.table import Table
 from opjoule.base.errors import OpJouleError
 from opjoule.base.scripts import program
 from opjoule.base.terminal import terminal
-from opjoule.base.units import from_json
 from opjoule.results.comparison.comparison import notes, print_comparison
 from opjoule.results.comparison.conclusion import to_json
 from opjoule.results.comparison.contrasts import Compared, Contrast, Question, compare
@@ -89,7 +88,7 @@ def _against_the_least(compared: Compared, quantity: Definition) -> Iterator[Con
     """Contrasts of a quantity whose `b`, the smaller side, is the least of its stratum."""
     for stratum in {tuple(group.stratum.items()): group.stratum for group in compared.groups}.values():
         contrasts = compared.contrasts_of(quantity, stratum)
-        least = min((contrast.side_b.value for contrast in contrasts), default=0.0)
+        least = min((float(contrast.side_b) for contrast in contrasts), default=0.0)
         yield from (contrast for contrast in contrasts if contrast.side_b.value == least)
 
 
@@ -99,7 +98,7 @@ def _factor_line(contrast: Contrast, compared: Compared) -> str:
     a, b = _name(contrast.a), _name(contrast.b)
     if contrast.ratio is None:
         return sentence_case(f"{place}{a} and {b} have no ratio of {what}: one is not above 0.")
-    factor = rounded(contrast.ratio.value, contrast.ratio.u, "1")
+    factor = rounded(float(contrast.ratio), contrast.ratio.u, "1")
     chance = "no p: single runs" if contrast.adjusted is None else chance_words(contrast)
     known = f"({ratio_words(contrast).partition(', ')[2]}; {chance})"
     if contrast.differs:
@@ -123,7 +122,7 @@ def _means(compared: Compared) -> Table:
     shown.add_column("runs")
     for group in compared.groups:
         means = [
-            quantity_text(from_json(group.mean(quantity))) if quantity.key in group.means else NONE
+            quantity_text(group.mean(quantity)) if quantity.key in group.means else NONE
             for quantity in compared.quantities
         ]
         shown.add_row(*group.stratum.values(), group.name, *means, str(len(group.runs)))

@@ -168,7 +168,7 @@ def _by_condition(runs: Sequence[ConditionRun], title: str, columns: Mapping[str
     shown = Table("", "with a result", *columns, box=None, title=title, title_justify="left")
     for name in names_of(runs):
         results = [run.numbers for run in with_result([run for run in runs if run.name == name])]
-        values = [part_text(of.key, from_json(cell_mean(results, of))) for of in columns.values()]
+        values = [part_text(of.key, cell_mean(results, of)) for of in columns.values()]
         shown.add_row(name, _count(runs, name), *values)
     return shown
 

@@ -9,7 +9,6 @@ from rich.table import Table
 from opjoule.base.errors import WORSE_EXIT, DataFault
 from opjoule.base.files import csv_text
 from opjoule.base.terminal import terminal
-from opjoule.base.units import from_json
 from opjoule.results.comparison.compared_run import SHORT, SIDE
 from opjoule.results.comparison.contrasts import LIMIT, TOO_SHORT_RUNS, Compared, Contrast
 from opjoule.results.comparison.costs import NOT_JUDGED, TWO_COSTS, costs_in, kind_of
@@ -36,7 +35,7 @@ def verdict(compared: Compared) -> tuple[str, int]:
             why = f"{compared.warnings[0]}; judge them anyway with --although {SHORT}; {why} in any case"
         raise DataFault(f"no verdict: {why}")
     is_worse = {  # after, compared with before
-        (contrast.side_a.value > contrast.side_b.value) is not (contrast.quantity.unit in RATES)
+        (float(contrast.side_a) > float(contrast.side_b)) is not (contrast.quantity.unit in RATES)
         for contrast in judged
         if contrast.differs
     }
@@ -53,14 +52,16 @@ def to_json(compared: Compared) -> dict[str, Any]:
             **({"condition": dict(group.stratum)} if group.stratum else {}),
             "name": group.name,
             "metric": quantity.key,
-            **{name: mean[name] for name in ("value", "u", "unit")},
+            "value": mean.value,
+            "u": mean.u,
+            "unit": mean.unit,
             "runs": [str(run.place) for run in group.runs],
             "warnings": marks_of(group.runs),
         }
         for quantity in compared.shown
         for group in compared.groups
         for mean in [group.mean(quantity)]
-        if mean["value"] is not None
+        if mean.value is not None
     ]
     contrasts = [
         {
@@ -178,7 +179,7 @@ def _means(compared: Compared, title: str, columns: Mapping[str, Definition]) ->
     by = "" if compared.question.by == (SIDE,) else ", ".join(compared.question.by)
     shown = Table(*compared.axes, by, *columns, "runs", box=None, title=title, title_justify="left")
     for group in compared.groups:
-        means = [part_text(of.key, from_json(group.mean(of))) for of in columns.values()]
+        means = [part_text(of.key, group.mean(of)) for of in columns.values()]
         shown.add_row(*group.stratum.values(), group.name, *means, str(len(group.runs)))
     return shown
 
@@ -208,4 +209,4 @@ def _ratio(contrast: Contrast | None) -> tuple[str, str]:
     if contrast is None:
         return NONE, NONE
     ratio = contrast.ratio
-    return with_limits(ratio.value, contrast.limits) if ratio else NONE, chance_number(contrast)
+    return with_limits(float(ratio), contrast.limits) if ratio else NONE, chance_number(contrast)

@@ -10,12 +10,12 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Final, Self
+from typing import Final, Self
 
 from opjoule.base.errors import BadInput, DataFault
 from opjoule.base.notices import Notice
-from opjoule.base.units import Measured, counted
-from opjoule.energy.comparison import Side, holm, ratio, ratio_limits, same_probability
+from opjoule.base.units import Quantity, counted
+from opjoule.energy.comparison import holm, ratio, ratio_limits, same_probability
 from opjoule.results.comparison.cell_mean import RIG_NAME, cell_mean, comparison_side, sides_within_blocks
 from opjoule.results.comparison.compared_run import SHORT, SIDE, ComparedRun, check_comparable, told_by
 from opjoule.results.comparison.costs import costs, kind_of, time_beside
@@ -58,11 +58,11 @@ class Group:
     stratum: Mapping[str, str]
     name: str
     runs: tuple[ComparedRun, ...]
-    means: dict[str, Side] = field(default_factory=dict, repr=False)
+    means: dict[str, Quantity] = field(default_factory=dict, repr=False)
     """Key of a compared quantity -> its mean, if the group has one."""
 
-    def mean(self, of: Definition) -> dict[str, Any]:
-        """The mean of a quantity as a number of result.json."""
+    def mean(self, of: Definition) -> Quantity:
+        """The mean of a quantity."""
         return cell_mean([run.numbers for run in self.runs], of)
 
 
@@ -74,8 +74,8 @@ class Contrast:
     stratum: Mapping[str, str]
     a: str
     b: str
-    side_a: Side = field(repr=False)
-    side_b: Side = field(repr=False)
+    side_a: Quantity = field(repr=False)
+    side_b: Quantity = field(repr=False)
     probability: float | None = None
     """p-value of the difference under the null hypothesis; None if the contrast is not judged."""
     adjusted: float | None = None
@@ -88,9 +88,9 @@ class Contrast:
     """Reason why the contrast is not judged: TOO_SHORT_RUNS, SINGLE_RUNS or BESIDE; empty if it is."""
 
     @cached_property
-    def ratio(self) -> Measured | None:
+    def ratio(self) -> Quantity | None:
         """a / b to first order; None unless both are above 0."""
-        return ratio(self.side_a, self.side_b) if min(self.side_a.value, self.side_b.value) > 0 else None
+        return ratio(self.side_a, self.side_b) if min(float(self.side_a), float(self.side_b)) > 0 else None
 
     @cached_property
     def limits(self) -> tuple[float, float]:
@@ -112,7 +112,7 @@ class Contrast:
     @property
     def greater_first(self) -> Self:
         """The contrast with its greater side as `a`."""
-        return self if self.side_a.value >= self.side_b.value else self.turned
+        return self if float(self.side_a) >= float(self.side_b) else self.turned
 
     @property
     def differs_alone(self) -> bool:
@@ -252,7 +252,7 @@ def _without_interval(groups: Sequence[Group], told: Definition) -> Iterator[str
     by_reason: dict[str, list[str]] = {}
     for group in groups:
         of_kind = [run.numbers for run in group.runs if kind_of(told) in by_kind(run.numbers)]
-        lacking = [of for of in (quantity_at(numbers, told.key) for numbers in of_kind) if not isinstance(of, Measured)]
+        lacking = [of for of in (quantity_at(numbers, told.key) for numbers in of_kind) if of.u is None]
         if lacking:
             name = " ".join(group.runs[0].condition.values()) or group.name
             words = f"{name} ({len(lacking)} of {counted(len(group.runs), 'run')})"
@@ -276,19 +276,19 @@ def _contrasts(quantity: Definition, a: Group, b: Group, question: Question, not
 
 
 def compared_sides(
-    quantity: Definition, a: Group, b: Group, means: tuple[Side, Side], question: Question
-) -> tuple[Side, Side] | None:
+    quantity: Definition, a: Group, b: Group, means: tuple[Quantity, Quantity], question: Question
+) -> tuple[Quantity, Quantity] | None:
     """The means of two groups; within blocks if they were measured on several rigs, None without a common block."""
     apart = {SIDE, RIG, "device"} & set(question.by) or RIG in question.although
     rigs = {run.asked.get(RIG_NAME) for run in (*a.runs, *b.runs)}
     return means if len(rigs) <= 1 or apart else sides_within_blocks(a.runs, b.runs, quantity)
 
 
-def why_not_judged(a: Side, b: Side, *, too_short: bool) -> str:
+def why_not_judged(a: Quantity, b: Quantity, *, too_short: bool) -> str:
     """TOO_SHORT_RUNS or SINGLE_RUNS; empty for two sides that can be judged."""
     if too_short:
         return TOO_SHORT_RUNS
-    return "" if a.repeated and b.repeated else SINGLE_RUNS
+    return "" if a.is_repeated and b.is_repeated else SINGLE_RUNS
 
 
 def _groups(runs: Sequence[ComparedRun], question: Question, sides: Mapping[int, str] | None) -> list[Group]:
@@ -356,10 +356,10 @@ def _beside(runs: Sequence[ComparedRun], question: Question) -> list[Definition]
 
 def _is_known(runs: Sequence[ComparedRun], of: Definition) -> bool:
     """Whether a run states the quantity."""
-    return cell_mean([run.numbers for run in runs], of)["value"] is not None
+    return cell_mean([run.numbers for run in runs], of).value is not None
 
 
-def _mean(group: Group, quantity: Definition, notes: list[str]) -> Side | None:
+def _mean(group: Group, quantity: Definition, notes: list[str]) -> Quantity | None:
     """Mean over a group's runs; a run that lacks the quantity has a line in the notes."""
     sides = []
     for run in group.runs:
@@ -368,7 +368,7 @@ def _mean(group: Group, quantity: Definition, notes: list[str]) -> Side | None:
         except ValueError as fault:
             lacking = f"no {quantity_words(quantity)}: {fault}"
             notes.append(f"{run.place} ({group.name}) is left out: {lacking}")
-    return Side.mean(sides) if sides else None
+    return Quantity.mean(sides) if sides else None
 
 
 def judged(contrasts: Sequence[Contrast], tolerance: float = 0.0) -> list[Contrast]:
@@ -390,9 +390,9 @@ def judged(contrasts: Sequence[Contrast], tolerance: float = 0.0) -> list[Contra
     ]
 
 
-def _probability(a: Side, b: Side, tolerance: float) -> float | None:
+def _probability(a: Quantity, b: Quantity, tolerance: float) -> float | None:
     """p-value of a difference beyond the tolerance; 1 within it."""
-    limit = b.scale(1 + tolerance if a.value > b.value else 1 - tolerance)
+    limit = b.scale(1 + tolerance if float(a) > float(b) else 1 - tolerance)
     probability = same_probability(a, limit)
-    inside = (a.value - b.value) * (a.value - limit.value) < 0
+    inside = (float(a) - float(b)) * (float(a) - float(limit)) < 0
     return 1.0 if inside and probability is not None else probability

@@ -4,7 +4,8 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from opjoule.energy.comparison import Side, difference
+from opjoule.base.units import Quantity
+from opjoule.energy.comparison import difference
 from opjoule.results.comparison.cell_mean import sides_of
 from opjoule.results.comparison.compared_run import SIDE
 from opjoule.results.comparison.contrasts import (
@@ -51,7 +52,7 @@ def _idle_line(answers: Sequence[Compared]) -> str:
     compared = differing[0][0]
     power, contrast = max(
         ((difference(c.side_a, c.side_b), c) for of, c in differing if of is compared),
-        key=lambda entry: entry[0].value,
+        key=lambda entry: float(entry[0]),
     )
     more, less = (side_words(name, contrast.stratum, compared) for name in (contrast.a, contrast.b))
     a = compared.group(contrast.a, contrast.stratum)
@@ -59,9 +60,9 @@ def _idle_line(answers: Sequence[Compared]) -> str:
     length, count = (_number(a, key) for key in ("duration_s", "operations"))
     per_operation = ""
     if length and count:
-        energy = rounded(power.value * length / count, None, "J", 2)
+        energy = rounded(float(power) * length / count, None, "J", 2)
         per_operation = f", which is {energy} per operation at its pace"
-    size = rounded(power.value, power.u, power.unit)
+    size = rounded(float(power), power.u, power.unit)
     return sentence_case(
         f"energy above idle leaves out idle power: {place}the board drew {size} more at idle with {more} than with "
         f"{less}{per_operation}."
@@ -102,10 +103,10 @@ def _tail_line(compared: Compared) -> str:
     )
 
 
-def _mean(group: Group, key: str) -> Side | None:
+def _mean(group: Group, key: str) -> Quantity | None:
     of = group.runs[0].quantities.get(key)
     sides = sides_of([run.numbers for run in group.runs], of) if of else []
-    return Side.mean(sides) if sides else None
+    return Quantity.mean(sides) if sides else None
 
 
 def _number(group: Group, key: str) -> float | None:

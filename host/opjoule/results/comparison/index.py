@@ -13,7 +13,7 @@ from typing import Any, Final, Self
 from msgspec import Struct
 
 from opjoule.base.errors import BadInput, OpJouleError, RecordFault
-from opjoule.results.comparison.cell_mean import cell_mean
+from opjoule.results.comparison.cell_mean import stated_mean
 from opjoule.results.comparison.compared_run import ComparedRun, read_compared
 from opjoule.runs.evaluation.quantities.definition import Definition
 from opjoule.runs.record.directory import INDEX, check_inside, has_index
@@ -236,4 +236,4 @@ def compared_by(runs: Sequence[ConditionRun]) -> list[Definition]:
 def means_of(runs: Sequence[ConditionRun], name: str) -> dict[str, Any]:
     """Mean of every compared quantity over one condition's runs, by its key (results/comparison/cell_mean.py)."""
     results = [run.numbers for run in with_result([run for run in runs if run.name == name])]
-    return {quantity.key: cell_mean(results, quantity) for quantity in compared_by(runs)}
+    return {quantity.key: stated_mean(results, quantity) for quantity in compared_by(runs)}

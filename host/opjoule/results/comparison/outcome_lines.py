@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-from opjoule.base.units import counted, from_json
+from opjoule.base.units import counted
 from opjoule.energy.comparison import MORE_MAX, POWER
 from opjoule.results.comparison.contrasts import Contrast
 from opjoule.results.comparison.costs import cost_words, energy_words
@@ -89,9 +89,9 @@ def _mean_words(ranking: Ranking) -> str:
     """The mean of the best group; empty if a factor rests on some of its blocks only."""
     best = ranking.compared.group(ranking.best, ranking.stratum)
     sides = [contrast.side_a if ranking.is_rate else contrast.side_b for contrast in ranking.worse]
-    if any(not math.isclose(side.value, best.means[ranking.quantity.key].value) for side in sides):
+    if any(not math.isclose(float(side), float(best.means[ranking.quantity.key])) for side in sides):
         return ""
-    return quantity_text(from_json(best.mean(ranking.quantity)))
+    return quantity_text(best.mean(ranking.quantity))
 
 
 def _sizes(outcome: Outcome) -> str:
@@ -101,7 +101,7 @@ def _sizes(outcome: Outcome) -> str:
     for ranking in outcome:
         of_stratum = ranking.compared.contrasts_of(ranking.quantity, ranking.stratum)
         pairs = [of.greater_first for of in of_stratum if of.ratio and {of.a, of.b} <= names]
-        greatest = max(pairs, key=lambda pair: pair.ratio.value if pair.ratio else 0.0, default=None)
+        greatest = max(pairs, key=lambda pair: float(pair.ratio) if pair.ratio else 0.0, default=None)
         if greatest is None:
             return ""
         which = f"{cost_words(ranking.quantity)} " if len(outcome) > 1 else ""
@@ -253,7 +253,7 @@ def _spans(found: Sequence[Ranking]) -> str:
             by_name.setdefault(names, []).append(contrast)
     words: list[str] = []
     for (name, than), contrasts in by_name.items():
-        ratios = [contrast.ratio.value for contrast in contrasts if contrast.ratio]
+        ratios = [float(contrast.ratio) for contrast in contrasts if contrast.ratio]
         if not ratios:
             words.append(f"{name} {_verb(found[0])} more{than and f' than {than}'}")
             continue

@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Final
 
 from opjoule.base.errors import BadInput
-from opjoule.base.units import Measured, Missing, Quantity, Unstated, from_json
+from opjoule.base.units import Quantity, missing, unstated
 from opjoule.results.comparison.cell_mean import cell_mean
 from opjoule.results.comparison.compared_run import ComparedRun, check_comparable, told_by
 from opjoule.results.comparison.run_warnings import summary_of
@@ -43,7 +43,7 @@ class PlottedCell:
     def number(self, path: str) -> Quantity:
         """The mean over the runs of a number of result.json."""
         known = self.runs[0].quantities.get(path)
-        return from_json(cell_mean([run.numbers for run in self.runs], known or Definition(path, "", Topic.PART)))
+        return cell_mean([run.numbers for run in self.runs], known or Definition(path, "", Topic.PART))
 
     def text(self, path: str) -> str:
         """The mean with its interval; a dash, or `not identifiable`, if there is none."""
@@ -54,10 +54,10 @@ class PlottedCell:
         """Seconds per operation: the reciprocal of the throughput, to first order."""
         rate = self.number(THROUGHPUT)
         if not rate.value:
-            return Missing("no throughput", "s")
-        if isinstance(rate, Measured):
-            return Measured(1.0 / rate.value, rate.u / rate.value**2, "s")
-        return Unstated(1.0 / rate.value, "s", rate.reason)
+            return missing("no throughput", "s")
+        if rate.u is not None:
+            return Quantity(1.0 / rate.value, rate.u / rate.value**2, "s")
+        return unstated(1.0 / rate.value, "s", rate.reason)
 
     @cached_property
     def kinds(self) -> dict[str, float]:

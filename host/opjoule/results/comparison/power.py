@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Final, Self
 
+from opjoule.base.coverage import student_t
 from opjoule.base.units import counted
-from opjoule.energy.repeats import student_t, student_t_of
+from opjoule.energy.repeats import student_t_of
 from opjoule.results.comparison.contrasts import LIMIT, Compared
 from opjoule.results.rounding import percent
 
@@ -43,13 +44,13 @@ class Spread:
             for answer in compared[:1]  # each answer has all runs
             for group in answer.groups
             for side in group.means.values()
-            if len(group.runs) > 1 and side.value > 0
+            if len(group.runs) > 1 and float(side) > 0
         ]
         freedom = sum(runs - 1 for _, runs in sides)
         if not freedom:
             return cls(TYPICAL_SPREAD)
-        squares = sum((runs - 1) * runs * (side.spread_u / side.value) ** 2 for side, runs in sides)
-        fixed = math.sqrt(fmean((side.own_u / side.value) ** 2 for side, _ in sides))
+        squares = sum((runs - 1) * runs * (side.spread_u / float(side)) ** 2 for side, runs in sides)
+        fixed = math.sqrt(fmean((side.own_u / float(side)) ** 2 for side, _ in sides))
         return cls(math.sqrt(squares / freedom), fixed, sum(runs for _, runs in sides))
 
     def half_width(self, blocks: int) -> float:

@@ -82,7 +82,7 @@ def rankings(compared: Compared, quantity: Definition) -> Iterator[Ranking]:
     for stratum, groups in itertools.groupby(known, lambda group: group.stratum):
         members = list(groups)
         if len(members) > 1:
-            members.sort(key=lambda group: group.means[key].value, reverse=quantity.unit in RATES)
+            members.sort(key=lambda group: float(group.means[key]), reverse=quantity.unit in RATES)
             empty = Ranking(compared, quantity, stratum, "", is_rate=quantity.unit in RATES)
             yield ranked(empty, [group.name for group in members])
 
@@ -164,11 +164,11 @@ def _factor(contrast: Contrast | None, is_rate: bool) -> float:
     """Factor by which the group is worse than the best; 0 without a ratio."""
     if contrast is None or contrast.ratio is None:
         return 0.0
-    return 1.0 / contrast.ratio.value if is_rate else contrast.ratio.value
+    return 1.0 / float(contrast.ratio) if is_rate else float(contrast.ratio)
 
 
 def _is_better(contrast: Contrast, is_rate: bool) -> bool:
-    return (contrast.side_a.value > contrast.side_b.value) is is_rate
+    return (float(contrast.side_a) > float(contrast.side_b)) is is_rate
 
 
 def _is_near(contrast: Contrast, is_rate: bool, limit: float) -> bool:

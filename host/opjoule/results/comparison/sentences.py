@@ -58,7 +58,7 @@ def _no_difference(contrast: Contrast, compared: Compared, a: str, b: str, what:
 
 
 def _difference(contrast: Contrast, compared: Compared, a: str, b: str, what: str) -> str:
-    more = "more" if contrast.side_a.value > contrast.side_b.value else "less"
+    more = "more" if float(contrast.side_a) > float(contrast.side_b) else "less"
     beyond = f" by more than {100 * t:g} %" if (t := compared.question.tolerance) else ""
     if contrast.ratio is None:
         return f"{a} had {more} {what} than {b}{beyond}. A value is not above 0, so there is no ratio."
@@ -73,7 +73,7 @@ def ratio_words(contrast: Contrast) -> str:
     """The ratio with its interval: "1.08, 95 %: 0.91 to 1.30"; empty without one."""
     if contrast.ratio is None:
         return ""
-    value, _, rest = with_limits(contrast.ratio.value, contrast.limits).partition(" (")
+    value, _, rest = with_limits(float(contrast.ratio), contrast.limits).partition(" (")
     return f"{value}, 95 %: {rest.removesuffix(')')}"
 
 
@@ -109,7 +109,7 @@ def follows_words(contrast: Contrast, side: str = "") -> str:
         return {TOO_SHORT_RUNS: SHORT, BESIDE: NOT_JUDGED}.get(contrast.cannot, SINGLE)
     if not contrast.differs:
         return UNDECIDED if contrast.differs_alone else NO_DIFFERENCE
-    return f"{side or contrast.a} is {'more' if contrast.side_a.value > contrast.side_b.value else 'less'}"
+    return f"{side or contrast.a} is {'more' if float(contrast.side_a) > float(contrast.side_b) else 'less'}"
 
 
 def place_words(stratum: Mapping[str, str], compared: Compared) -> str:

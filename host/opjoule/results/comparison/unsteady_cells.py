@@ -37,7 +37,7 @@ def _headlines(runs: Sequence[ComparedRun]) -> Repeated | None:
     except ValueError:
         return None
     own_u = [math.hypot(side.own_u, side.spread_u) for side in sides]
-    return Repeated(headline.label, [side.value for side in sides], own_u, "run")
+    return Repeated(headline.label, [float(side) for side in sides], own_u, "run")
 
 
 def _writes(runs: Sequence[ComparedRun]) -> str:

@@ -110,7 +110,7 @@ def _time(pairs: Sequence[Outcome]) -> str:
     for one, other in pairs:
         compared = one.compared
         for of in compared.beside:
-            means = [compared.group(name, one.stratum).mean(of)["value"] for name in (one.best, other.best)]
+            means = [compared.group(name, one.stratum).mean(of).value or 0.0 for name in (one.best, other.best)]
             if all(means):
                 ratios.append(means[1] / means[0] if of.unit in RATES else means[0] / means[1])
     if len(ratios) < len(pairs) or any(of.alike for pair in pairs for of in pair):

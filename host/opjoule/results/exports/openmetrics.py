@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from opjoule.base.units import Missing
 from opjoule.results.quantities import Row, rows
 from opjoule.results.run import OpenedRun
 from opjoule.results.run_list import listed
@@ -61,7 +60,7 @@ def _families(run: OpenedRun) -> Iterator[tuple[str, str, str, list[tuple[dict[s
     """Name, unit, meaning and all samples of each metric."""
     grouped: dict[str, list[tuple[dict[str, str], Row]]] = {}
     for row in rows(run.result, run.answer.quantities):
-        if not isinstance(row.quantity, Missing) and row.quantity.unit in UNITS:
+        if row.quantity.value is not None and row.quantity.unit in UNITS:
             path, part = _part(row.path)
             grouped.setdefault(path, []).append((part, row))
     for path, group in grouped.items():

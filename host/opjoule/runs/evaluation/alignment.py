@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from opjoule.base.coverage import COVERAGE_FACTOR
 from opjoule.base.errors import AlignmentError
 from opjoule.base.notices import Notice, NoticeKind
-from opjoule.base.units import COVERAGE_FACTOR, Unstated
+from opjoule.base.units import unstated
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.clocks.cross_check import Check, agree, not_comparable
 from opjoule.clocks.edges import EdgePairs, fit_edges, match_edges
@@ -118,8 +119,8 @@ class Alignment:
         return {
             "method": self.board_to_meter.method,
             "map": self.used,
-            "residual_s": Unstated(self.board_to_meter.residual_ns * 1e-9, "s", "itself a measure of spread"),
-            "u_s": Unstated(COVERAGE_FACTOR * u_ns * 1e-9, "s", "k = 2, greatest during the run"),
+            "residual_s": unstated(self.board_to_meter.residual_ns * 1e-9, "s", "itself a measure of spread"),
+            "u_s": unstated(COVERAGE_FACTOR * u_ns * 1e-9, "s", "k = 2, greatest during the run"),
             "evidence": self.board_to_meter.n,
             "knots": len(self.board_to_meter.knots),
             "edges": self.edges,

@@ -10,18 +10,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
+from msgspec.structs import replace
 
 from opjoule.attribution.budgets import SCALE, SensorBudget
-from opjoule.attribution.shares import Attribution, Share
-from opjoule.base.units import COVERAGE_FACTOR, Missing, Quantity, exact
+from opjoule.attribution.shares import Attribution
+from opjoule.base.coverage import COVERAGE_FACTOR
+from opjoule.base.units import Quantity, exact, missing, unstated
 from opjoule.energy.operations.operation_table import OperationTable
 from opjoule.runs.evaluation.quantities.attribution import READS
 from opjoule.runs.evaluation.quantities.definition import ALL_TOLD, told_path
-from opjoule.runs.evaluation.quantities.figures import Figure, Figures, over_repeats
+from opjoule.runs.evaluation.quantities.figures import Figures, over_repeats
 from opjoule.runs.evaluation.quantities.repeat import NO_IDLE, Repeat
 
 PROCESSOR: Final = (0.25, 2.5)
@@ -56,78 +57,79 @@ def by_operation(repeats: Sequence[Repeat]) -> dict[str, Any]:
             "energy_per_operation_j": energy,
             "background_energy_per_operation_j": _later(told, repeats, kind),
             "harness_energy_per_operation_j": over_repeats([_harness(repeat) for repeat in repeats]),
-            "identifiable": not isinstance(energy, Missing),
+            "identifiable": energy.value is not None,
         }
     return entries
 
 
-def all_told(repeat: Repeat) -> Mapping[str, Share | Missing]:
+def all_told(repeat: Repeat) -> Mapping[str, Quantity]:
     """Energy above idle of all operations of each kind in one repeat, with all that they cause [J].
 
-    The shares add up to the energy of run and settle above idle. Missing without idle power, or if what the reads draw
-    is not known.
+    The energies add up to that of run and settle above idle. Missing without idle power, or if what the reads draw is
+    not known.
     """
     whole = _whole(repeat)
     counts = repeat.operations.counts()
-    if isinstance(whole, Missing) or len(counts) == 1:
+    if whole.value is None or len(counts) == 1:
         return dict.fromkeys(counts, whole)
     reading = {kind: _reads(repeat, kind) for kind in counts if kind in READS}
     writing = [kind for kind in counts if kind not in READS]
-    if unknown := next((share for share in reading.values() if isinstance(share, Missing)), None):
+    if unknown := next((share for share in reading.values() if share.value is None), None):
         return {**reading, **dict.fromkeys(writing, unknown)}
-    known = {kind: share for kind, share in reading.items() if isinstance(share, Share)}
-    left = Share.sum_of([whole, *(-share for share in known.values())])
+    left = Quantity.sum_of([whole, *(-share for share in reading.values())])
     if not writing:
-        return _with_rest(known, left)
+        return _with_rest(reading, left)
     if len(writing) == 1:
-        return {**known, writing[0]: left}
-    return {**known, **_by_bytes(repeat, left, writing)}
+        return {**reading, writing[0]: left}
+    return {**reading, **_by_bytes(repeat, left, writing)}
 
 
-def _whole(repeat: Repeat) -> Share | Missing:
+def _whole(repeat: Repeat) -> Quantity:
     """Energy of run and settle above idle; a medium with its own supply and sensor is in it."""
     if isinstance(repeat.attribution, Attribution):
         return repeat.attribution.whole
     marginal = repeat.energy.marginal
     if marginal is None:
-        return Missing(NO_IDLE, "J")
+        return missing(NO_IDLE, "J")
     return SensorBudget.of([marginal]).whole
 
 
-def _reads(repeat: Repeat, kind: str) -> Share | Missing:
+def _reads(repeat: Repeat, kind: str) -> Quantity:
     """Energy of the operations of a kind that only reads.
 
     The windows of the repeat and the time for which the operations worked are two independent estimates: the mean is
     weighted by their variances. If they contradict each other, the interval reaches both.
     """
-    attribution = repeat.attribution
-    found = attribution.operations.get(kind) if isinstance(attribution, Attribution) else None
-    known = [share for share in (found, _by_time(repeat, kind)) if share and share.has_interval]
+    attribution, found, why = repeat.attribution, None, ""
+    if isinstance(attribution, Quantity):
+        why = attribution.reason
+    elif found := attribution.operations.get(kind):
+        why, found = found.reason, None if kind in attribution.blind else found
+    known = [share for share in (found, _by_time(repeat, kind)) if share]
     if not known:
-        why = found.unidentified if found else getattr(attribution, "reason", "")
-        return Missing(why or f"what a {kind} draws was not found", "J")
+        return missing(why or f"what a {kind} draws was not found", "J")
     if len(known) == 1:
-        return replace(known[0], unidentified="")
+        return replace(known[0], reason="")
     windows, time = known
-    weight = time.standard_u_j**2 / (windows.standard_u_j**2 + time.standard_u_j**2)
-    mean = Share.sum_of([windows.scaled(weight), time.scaled(1.0 - weight)])
-    off_j = abs(windows.energy_j - time.energy_j)
-    if off_j > COVERAGE_FACTOR * math.hypot(windows.standard_u_j, time.standard_u_j):
-        mean = replace(mean, standard_u_j=math.hypot(mean.standard_u_j, off_j / math.sqrt(3.0)))
-    return replace(mean, unidentified="")
+    weight = time.standard_u**2 / (windows.standard_u**2 + time.standard_u**2)
+    mean = Quantity.sum_of([windows.scale(weight), time.scale(1.0 - weight)])
+    off_j = abs(float(windows) - float(time))
+    if off_j > COVERAGE_FACTOR * math.hypot(windows.standard_u, time.standard_u):
+        mean = replace(mean, u=COVERAGE_FACTOR * math.hypot(mean.standard_u, off_j / math.sqrt(3.0)))
+    return mean
 
 
-def _by_time(repeat: Repeat, kind: str) -> Share | None:
+def _by_time(repeat: Repeat, kind: str) -> Quantity | None:
     """Bounds of the energy of a kind from the time for which its operations worked, and the loader's own part.
 
     None if they read from the medium, which has a power of its own.
     """
-    if repeat.core_w is None or isinstance(repeat.harness, Missing) or _read_bytes(repeat):
+    if repeat.core_w is None or repeat.harness.value is None or _read_bytes(repeat):
         return None
     operations = repeat.operations
     own_j = repeat.harness.value * operations.counts()[kind] / len(operations)
     least_j, most_j = (times * repeat.core_w * _worked_s(operations, kind) for times in PROCESSOR)
-    return Share(own_j + (least_j + most_j) / 2, (most_j - least_j) / math.sqrt(12.0))
+    return Quantity.from_standard(own_j + (least_j + most_j) / 2, (most_j - least_j) / math.sqrt(12.0), "J")
 
 
 def _worked_s(operations: OperationTable, kind: str) -> float:
@@ -139,103 +141,91 @@ def _worked_s(operations: OperationTable, kind: str) -> float:
 def _read_bytes(repeat: Repeat) -> float:
     """Bytes that came from the medium during the run; 0 if its counters are not known."""
     samples = repeat.samples
-    return 0.0 if isinstance(samples, Missing) else samples.grown("device_read_bytes", settle=False)
+    return 0.0 if isinstance(samples, Quantity) else samples.grown("device_read_bytes", settle=False)
 
 
-def _with_rest(reading: Mapping[str, Share], rest: Share) -> dict[str, Share | Missing]:
+def _with_rest(reading: Mapping[str, Quantity], rest: Quantity) -> dict[str, Quantity]:
     """Kinds that only read, with their part of what else the run drew, as the tail of a medium that was read.
 
     The rest is divided as their own energies are. Each part may be anything from none to twice that.
     """
-    total_j = math.fsum(share.energy_j for share in reading.values())
-    shares: dict[str, Share | Missing] = {}
+    total_j = math.fsum(map(float, reading.values()))
+    shares = {}
     for kind, share in reading.items():
-        part = share.energy_j / total_j if total_j > 0.0 else 1.0 / len(reading)
-        moved_j = part * rest.energy_j
-        u_j = math.hypot(share.standard_u_j, part * rest.standard_u_j, moved_j / math.sqrt(3.0))
-        shares[kind] = Share(share.energy_j + moved_j, u_j)
+        part = float(share) / total_j if total_j > 0.0 else 1.0 / len(reading)
+        moved_j = part * float(rest)
+        u_j = math.hypot(share.standard_u, part * rest.standard_u, moved_j / math.sqrt(3.0))
+        shares[kind] = Quantity.from_standard(float(share) + moved_j, u_j, "J")
     return shares
 
 
-def _by_bytes(repeat: Repeat, left: Share, writing: Sequence[str]) -> dict[str, Share | Missing]:
+def _by_bytes(repeat: Repeat, left: Quantity, writing: Sequence[str]) -> dict[str, Quantity]:
     """Several kinds that write: what each draws itself if that is known, and the rest in proportion to its bytes."""
     attribution = repeat.attribution
-    own = attribution.operations if isinstance(attribution, Attribution) else {}
-    known = all(kind in own and own[kind].has_interval for kind in writing)
-    own_j = {kind: own[kind].energy_j if known else 0.0 for kind in writing}
+    known = isinstance(attribution, Attribution) and all(
+        kind in attribution.operations and kind not in attribution.blind for kind in writing
+    )
+    own = attribution.operations if isinstance(attribution, Attribution) and known else {}
+    own_j = {kind: float(own[kind]) if known else 0.0 for kind in writing}
     moved = repeat.operations.bytes_by_kind()
     sizes = {kind: float(moved[kind]) for kind in writing}
     if not any(sizes.values()):
         sizes = {kind: float(repeat.operations.counts()[kind]) for kind in writing}
-    rest_j = left.energy_j - math.fsum(own_j.values())
+    rest_j = float(left) - math.fsum(own_j.values())
     total = sum(sizes.values())
-    return {
-        kind: Share(own_j[kind] + rest_j * sizes[kind] / total, 0.0, BY_BYTES, has_interval=False) for kind in writing
-    }
+    return {kind: unstated(own_j[kind] + rest_j * sizes[kind] / total, "J", BY_BYTES) for kind in writing}
 
 
-def _figure(share: Share | Missing, repeat: Repeat, kind: str) -> Figure | Missing:
-    """The energy of one operation [J]."""
+def _figure(share: Quantity, repeat: Repeat, kind: str) -> Quantity:
+    """The energy of one operation [J], with the errors that other runs of the same sensor share."""
     count = repeat.operations.counts().get(kind, 0)
     if not count:
         return _absent(kind)
-    if isinstance(share, Missing):
-        return share
-    if not share.has_interval:
-        return Figure(share.energy_j / count, "J", None, share.unidentified)
-    shared = {name: u_j / count for name, u_j in _shared_j(share, repeat).items()}
-    return Figure(share.energy_j / count, "J", share.standard_u_j / count, shared=shared)
+    if share.u is None:
+        return share.scale(1.0 / count)
+    return replace(share, shared=_shared_j(share, repeat), reason="").scale(1.0 / count)
 
 
-def _absent(kind: str) -> Missing:
-    return Missing(f"no {kind} in this repeat", "J")
+def _absent(kind: str) -> Quantity:
+    return missing(f"no {kind} in this repeat", "J")
 
 
-def _shared_j(share: Share, repeat: Repeat) -> Mapping[str, float]:
+def _shared_j(share: Quantity, repeat: Repeat) -> Mapping[str, float]:
     """Contributions to a share that other runs of the same sensor share [J]; empty with a sensor of the medium."""
     marginal, whole = repeat.energy.marginal, _whole(repeat)
-    if marginal is None or repeat.storage or isinstance(whole, Missing) or not whole.in_common_j.get(SCALE):
+    if marginal is None or repeat.storage or not whole.shared.get(SCALE):
         return {}
-    part = share.in_common_j.get(SCALE, 0.0) / whole.in_common_j[SCALE]
+    part = share.shared.get(SCALE, 0.0) / whole.shared[SCALE]
     return {name: part * u_j for name, u_j in marginal.budget.shared.items()}
 
 
-def _later(told: Sequence[Mapping[str, Share | Missing]], repeats: Sequence[Repeat], kind: str) -> Quantity:
+def _later(told: Sequence[Mapping[str, Quantity]], repeats: Sequence[Repeat], kind: str) -> Quantity:
     """Energy that one operation of a kind causes later: all told, less what it draws while it is carried out [J]."""
     if kind in READS:
         return exact(0.0, "J")
-    figures: list[Figure | Missing] = []
+    figures = []
     for shares, repeat in zip(told, repeats, strict=True):
-        own = _own(repeat, kind, shares)
-        whole = shares.get(kind, _absent(kind))
-        if isinstance(own, Missing):
-            figures.append(own)
-            continue
-        if isinstance(whole, Missing):
-            figures.append(whole)
-            continue
-        left = Share.sum_of([whole, -own])
-        if not whole.has_interval:
-            left = Share(left.energy_j, 0.0, BY_BYTES, has_interval=False)
-        figures.append(_figure(left, repeat, kind))
+        own, whole = _own(repeat, kind, shares), shares.get(kind, _absent(kind))
+        lacking = next((share for share in (own, whole) if share.value is None), None)
+        if lacking:
+            figures.append(lacking)
+        elif whole.u is None:
+            figures.append(_figure(replace(whole, value=float(whole) - float(own)), repeat, kind))
+        else:
+            figures.append(_figure(Quantity.sum_of([whole, -own]), repeat, kind))
     return over_repeats(figures)
 
 
-def _own(repeat: Repeat, kind: str, told: Mapping[str, Share | Missing]) -> Share | Missing:
+def _own(repeat: Repeat, kind: str, told: Mapping[str, Quantity]) -> Quantity:
     """Energy while operations of a kind are carried out, if it is identifiable; of reads that is all [J]."""
     if kind in READS:
         return told.get(kind, _absent(kind))
-    if isinstance(repeat.attribution, Missing):
+    if isinstance(repeat.attribution, Quantity):
         return repeat.attribution
-    share = repeat.attribution.operations.get(kind)
-    if share is None:
-        return _absent(kind)
-    return Missing(share.unidentified, "J") if share.unidentified else share
+    share = repeat.attribution.operations.get(kind, _absent(kind))
+    return missing(share.reason, "J") if share.reason else share
 
 
-def _harness(repeat: Repeat) -> Figure | Missing:
+def _harness(repeat: Repeat) -> Quantity:
     """The loader's own part of an operation [J]."""
-    count = len(repeat.operations)
-    if isinstance(repeat.harness, Missing) or not count:
-        return repeat.harness if isinstance(repeat.harness, Missing) else Missing("no operation was logged", "J")
-    return repeat.harness.scale(1.0 / count)
+    return repeat.harness.over(len(repeat.operations), "no operation was logged")

@@ -19,7 +19,7 @@ from opjoule.attribution.shares import Attribution
 from opjoule.attribution.storage import StorageTrace
 from opjoule.attribution.work import Work
 from opjoule.base.notices import Notice, NoticeKind
-from opjoule.base.units import Missing
+from opjoule.base.units import Quantity, missing
 from opjoule.boards.databases.registry import background_threads
 from opjoule.energy.baseline import MarginalEnergy
 from opjoule.energy.operations import schemas
@@ -45,7 +45,7 @@ class WorkedRun:
     energy: Callable[[], RepeatEnergy]
     """Function that gives the energies of the repeat, possibly computed meanwhile."""
     operations: OperationTable
-    samples: SystemSamples | Missing
+    samples: SystemSamples | Quantity
     medium: Callable[[], RepeatEnergy] | None = None
     """Function that gives the energies from the sensor in the medium's supply; None without such a sensor."""
 
@@ -65,7 +65,7 @@ def attributed(
     events: pa.Table,
     database: str,
     medium: MediumTrace | None = None,
-) -> list[Attribution | Missing]:
+) -> list[Attribution | Quantity]:
     """Attribution of each repeat's energy, fitted to all repeats together.
 
     Missing if idle power or the operations are unknown, or if the run is too short.
@@ -76,24 +76,24 @@ def attributed(
     try:
         attributions = iter(attribute_runs(known) if known else [])
     except np.linalg.LinAlgError as error:
-        return [Missing(f"the regression has no solution: {error}", "J")] * len(runs)
-    return [work if isinstance(work, Missing) else next(attributions) for work in works]
+        return [missing(f"the regression has no solution: {error}", "J")] * len(runs)
+    return [work if isinstance(work, Quantity) else next(attributions) for work in works]
 
 
 def _work(
     aligned: AlignedTrace, run: WorkedRun, events: pa.Table, database: str, medium: MediumTrace | None
-) -> Work | Missing:
+) -> Work | Quantity:
     cycle = run.cycle
     idle = repeat_idle(aligned, cycle)
     if idle is None:
-        return Missing(NO_IDLE, "J")
+        return missing(NO_IDLE, "J")
     if not len(run.operations):
-        return Missing("the run has no recorded operation", "J")
+        return missing("the run has no recorded operation", "J")
     end = cycle.drain or cycle.work
     period_s, run_s = aligned.cells.period_ns * 1e-9, cycle.work.duration_s
     if run_s < max(SHORTEST_S, SAMPLES_MIN * period_s):
         why = f"the run lasted {run_s:.2g} s, and the meter samples every {period_s:.2g} s"
-        return Missing(f"too few windows: {why}", "J")
+        return missing(f"too few windows: {why}", "J")
     start_ns, end_ns = cycle.work.start_board_ns, end.end_board_ns
     return Work(
         aligned.cells,
@@ -127,8 +127,8 @@ def _marginal(energy: RepeatEnergy) -> MarginalEnergy:
     return energy.marginal
 
 
-def _counters(samples: SystemSamples | Missing) -> Counters | None:
-    if isinstance(samples, Missing):
+def _counters(samples: SystemSamples | Quantity) -> Counters | None:
+    if isinstance(samples, Quantity):
         return None
     table = samples.table.slice(max(samples.first - 1, 0))
     names = ("device_written_bytes", "device_read_bytes", "process_cpu_s")
@@ -138,7 +138,7 @@ def _counters(samples: SystemSamples | Missing) -> Counters | None:
 
 def waiting_notices(repeats: Sequence[Repeat], slower: str) -> list[Notice]:
     """One notice if operations waited for a considerable part of the run; `slower`: option for a lower rate."""
-    known = [repeat.attribution for repeat in repeats if not isinstance(repeat.attribution, Missing)]
+    known = [repeat.attribution for repeat in repeats if not isinstance(repeat.attribution, Quantity)]
     waited = fmean(attribution.waited for attribution in known) if known else 0.0
     if waited < WAITED_MIN:
         return []
@@ -192,7 +192,7 @@ def course_table(repeats: Sequence[Repeat]) -> pa.Table:
     """attribution.parquet: each part's energy above idle over time."""
     tables = [schemas.ATTRIBUTION.empty_table()]
     for repeat in repeats:
-        if isinstance(repeat.attribution, Missing):
+        if isinstance(repeat.attribution, Quantity):
             continue
         course = repeat.attribution.course
         for name, energy_j in {**course.energy_j, "measured": course.measured_j}.items():

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from opjoule.base.notices import Notice, NoticeKind
-from opjoule.base.units import Measured, Missing
+from opjoule.base.units import Quantity, missing
 from opjoule.energy.error_bounds import SWAPPED, ErrorBounds
 from opjoule.energy.least_voltage import LeastVoltage, least_voltage
 from opjoule.energy.trace.power_trace import PowerTrace
@@ -83,7 +83,7 @@ def check_supply(
         return
     limit_v = facts.supply.least_voltage_v
     at_s = max(least.meter_ns - int(trace.meter_ns[0]), 0) * 1e-9
-    measured = Measured.from_standard(least.voltage_v, least.standard_u_v, "V")
+    measured = Quantity.from_standard(least.voltage_v, least.standard_u_v, "V")
     entry = {**plain(measured), "where": where, "at_meter_ns": least.meter_ns, "at_s": at_s}
     phase = _phase(least, phases, alignment)
     unchecked = {"unchecked": NO_LIMIT} if limit_v is None else {}
@@ -140,8 +140,8 @@ def withhold(entries: Mapping[str, Any], withheld: Mapping[str, str], quantities
     return kept | ({"by_repeat": by_repeat} if "by_repeat" in entries else {})
 
 
-def _withheld(key: str, reason: str, quantities: Quantities) -> Any:  # a Missing, or the entry of a group
+def _withheld(key: str, reason: str, quantities: Quantities) -> Any:  # a Quantity, or the entry of a group
     group = quantities.below(key)
     if not any(definition.required for definition in group):
         return None
-    return Missing(reason, "" if "*" in group[0].key else group[0].unit)
+    return missing(reason, "" if "*" in group[0].key else group[0].unit)

@@ -10,15 +10,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import pyarrow as pa
+from msgspec.structs import replace
 
 from opjoule.base.errors import DataFault
 from opjoule.base.notices import Notice, NoticeKind
-from opjoule.base.units import Missing, Quantity
+from opjoule.base.units import Quantity, exact, missing
 from opjoule.energy.baseline import IdlePower, marginal_energy
 from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, SQRT3
 from opjoule.energy.operations.board_files import MARKS_FILE, PHASE_BEGIN, PHASE_END, PhaseMark, read_events
 from opjoule.energy.operations.operation_table import OperationTable
-from opjoule.runs.evaluation.quantities.figures import Figure, Figures, over_repeats
+from opjoule.runs.evaluation.quantities.figures import Figures, over_repeats
 from opjoule.runs.evaluation.quantities.repeat import NO_IDLE
 from opjoule.runs.evaluation.repeat_energy import AlignedTrace
 from opjoule.runs.record.phases import RUN, Phase, Role
@@ -95,7 +96,7 @@ def phase_figures(
     aligned: AlignedTrace, marked: Sequence[Phase], idle: IdlePower | None, operations: OperationTable
 ) -> dict[str, Figures]:
     """Figures of one repeat's marked phases by name; phases of the same name are summed."""
-    parts: dict[str, list[dict[str, Figure | Missing]]] = {}
+    parts: dict[str, list[dict[str, Quantity]]] = {}
     for phase in marked:
         parts.setdefault(phase.name, []).append(_one(aligned, phase, idle, operations))
     return {name: _sum(named) for name, named in parts.items()}
@@ -104,12 +105,12 @@ def phase_figures(
 def by_phase(repeats: Sequence[Mapping[str, Figures]]) -> dict[str, dict[str, Quantity]]:
     """`by_phase` of result.json: each figure's mean over the repeats; missing if a repeat lacks it."""
     names = dict.fromkeys(name for figures in repeats for name in figures)
-    lacking: dict[str, Figure | Missing] = {}
+    lacking: dict[str, Quantity] = {}
     made = {}
     for name in names:
         by_repeat = [figures.get(name, lacking) for figures in repeats]
         keys = next(figures for figures in by_repeat if figures)
-        none = Missing("the phase was not marked")
+        none = missing("the phase was not marked")
         made[name] = {key: over_repeats([figures.get(key, none) for figures in by_repeat]) for key in keys}
     return made
 
@@ -121,54 +122,42 @@ def by_path(phases: Mapping[str, Figures]) -> Figures:
 
 def _one(
     aligned: AlignedTrace, phase: Phase, idle: IdlePower | None, operations: OperationTable
-) -> dict[str, Figure | Missing]:
+) -> dict[str, Quantity]:
     count = len(operations.started_in(phase.start_board_ns, phase.end_board_ns))
     return {
         **_energies(aligned, phase, idle),
-        "duration_s": Figure(phase.duration_s, "s", _BOARD_CLOCK_U * phase.duration_s),
-        "operations": Figure(float(count), "1", 0.0),
+        "duration_s": Quantity.from_standard(phase.duration_s, _BOARD_CLOCK_U * phase.duration_s, "s"),
+        "operations": exact(float(count), "1"),
     }
 
 
-def _energies(aligned: AlignedTrace, phase: Phase, idle: IdlePower | None) -> dict[str, Figure | Missing]:
+def _energies(aligned: AlignedTrace, phase: Phase, idle: IdlePower | None) -> dict[str, Quantity]:
     """Energies of one phase. A phase outside the trace, or mostly lost, has none; other windows keep theirs."""
     try:
         energy = aligned.energy(phase, phase)
     except DataFault as fault:
-        return dict.fromkeys(("energy_j", "marginal_energy_j"), Missing(str(fault), "J"))
-    above = marginal_energy(energy, idle, aligned.sensor) if idle else None
-    return {
-        "energy_j": Figure.energy(energy.energy, energy.budget.shared),
-        "marginal_energy_j": Figure.energy(above.energy, above.budget.shared) if above else Missing(NO_IDLE, "J"),
-    }
+        return dict.fromkeys(("energy_j", "marginal_energy_j"), missing(str(fault), "J"))
+    above = marginal_energy(energy, idle, aligned.sensor).energy if idle else missing(NO_IDLE, "J")
+    return {"energy_j": energy.energy, "marginal_energy_j": above}
 
 
-def _sum(parts: Sequence[Mapping[str, Figure | Missing]]) -> dict[str, Figure | Missing]:
-    """Sum of figures whose systematic errors are common: the standard uncertainties add up, and so do the contributions
-    that figures of other runs share, with their signs."""
-    total: dict[str, Figure | Missing] = {}
-    for key in parts[0]:
-        figures = [figures[key] for figures in parts]
-        missing = next((figure for figure in figures if isinstance(figure, Missing)), None)
-        known = [figure for figure in figures if isinstance(figure, Figure)]
-        if missing:
-            total[key] = missing
-            continue
-        us = [figure.standard_u for figure in known if figure.standard_u is not None]
-        bound = next((figure for figure in known if figure.lower_bound), known[0])
-        value, u = sum(figure.value for figure in known), sum(us) if len(us) == len(known) else None
-        excess = max(figure.excess for figure in known)
-        names = dict.fromkeys(name for figure in known for name in figure.shared)
-        shared = {name: sum(figure.shared.get(name, 0.0) for figure in known) for name in names}
-        total[key] = Figure(value, bound.unit, u, bound.reason, bound.lower_bound, shared, excess)
-    count = total["operations"]
-    for key, energy_key in (
-        ("energy_per_operation_j", "energy_j"),
-        ("marginal_energy_per_operation_j", "marginal_energy_j"),
-    ):
-        whole = total[energy_key]
-        if isinstance(whole, Missing) or isinstance(count, Missing):
-            total[key] = whole
-        else:
-            total[key] = whole.scale(1.0 / count.value) if count.value else Missing(NO_OPERATION, "J")
+def _sum(parts: Sequence[Mapping[str, Quantity]]) -> dict[str, Quantity]:
+    """Sums of the quantities of a phase's parts, also per operation."""
+    total = {key: _together([of_part[key] for of_part in parts]) for key in parts[0]}
+    for key in ("energy_j", "marginal_energy_j"):
+        total[key.replace("_j", "_per_operation_j")] = total[key].over(float(total["operations"]), NO_OPERATION)
     return total
+
+
+def _together(parts: Sequence[Quantity]) -> Quantity:
+    """Sum of quantities whose systematic errors are common: the standard uncertainties add up, and so do the shared
+    errors, with their signs."""
+    if lacking := next((part for part in parts if part.value is None), None):
+        return lacking
+    value, unit = sum(map(float, parts)), parts[0].unit
+    if without := [part for part in parts if part.u is None]:
+        return replace(next((part for part in without if part.unbounded), without[0]), value=value)
+    names = dict.fromkeys(name for part in parts for name in part.shared)
+    shared = {name: sum(part.shared.get(name, 0.0) for part in parts) for name in names}
+    excess = max(part.excess for part in parts)
+    return Quantity.from_standard(value, sum(part.standard_u for part in parts), unit, excess, shared)

@@ -11,8 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
+from msgspec.structs import replace
+
 from opjoule.base.errors import DataFault
-from opjoule.base.units import Measured, Missing, Unstated
+from opjoule.base.units import Quantity, missing
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.baseline import IdlePower, idle_power, marginal_energy
 from opjoule.energy.cells import Cells
@@ -80,27 +82,27 @@ class Harness:
     """The control that runs the same operations without a database."""
 
     operations: int
-    energy: Measured | Unstated
+    energy: Quantity
     """Energy above idle."""
 
     @classmethod
-    def of(cls, aligned: AlignedTrace, phases: Sequence[Phase], idle: IdlePower | None) -> Self | Missing:
+    def of(cls, aligned: AlignedTrace, phases: Sequence[Phase], idle: IdlePower | None) -> Self | Quantity:
         """The control of a measurement. Missing if its phase is outside the trace or mostly lost."""
         found = next((phase for phase in phases if phase.name == HARNESS and phase.role is Role.CONTROL), None)
         if found is None:
-            return Missing("the harness was not measured (--no-harness, or the run ended early)", "J")
+            return missing("the harness was not measured (--no-harness, or the run ended early)", "J")
         if idle is None:
-            return Missing(NO_IDLE, "J")
+            return missing(NO_IDLE, "J")
         if not found.operations:
-            return Missing("the harness executed no operation", "J")
+            return missing("the harness executed no operation", "J")
         try:
             energy = aligned.energy(found, found)
         except DataFault as fault:
-            return Missing(str(fault), "J")
-        marginal = marginal_energy(energy, idle, aligned.sensor)
-        return cls(found.operations, marginal.energy)
+            return missing(str(fault), "J")
+        above = marginal_energy(energy, idle, aligned.sensor).energy
+        return cls(found.operations, replace(above, shared={}))
 
-    def energy_of(self, operations: float) -> Measured | Unstated:
+    def energy_of(self, operations: float) -> Quantity:
         """Energy of the loader itself for a number of operations [J].
 
         Noise and alignment limit the accuracy of a short phase; the uncertainty includes them.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from opjoule.base.units import Quantity
 from opjoule.energy.budget import Budget
 from opjoule.runs.evaluation.quantities.definition import Definition, Quantities
 from opjoule.runs.record.json_file import plain
@@ -18,15 +19,13 @@ _ALIGNMENT_KEYS: Final = ("method", "checks")
 def result_json(entries: Mapping[str, object], *, simulated: bool, quantities: Quantities) -> dict[str, Any]:
     """The contents of result.json from the numbers of a run, as objects or in their JSON form.
 
-    A Missing in place of a group (for example `latency_s`) counts for each of its numbers; additional keys are kept.
+    A missing quantity in place of a group (for example `latency_s`) counts for each of its numbers; other keys stay.
     Raises: ValueError: a required key is missing, a number has another unit, or a null has no reason.
     """
     wanted = dict.fromkeys(quantity.top for quantity in quantities if quantity.required)
     if absent := [key for key in wanted if key not in entries]:
-        raise ValueError(f"result.json lacks {', '.join(absent)}: give the number, or Missing with its reason")
-    contents: dict[str, Any] = {
-        key: plain(value.stated() if isinstance(value, Budget) else value) for key, value in entries.items()
-    }
+        raise ValueError(f"result.json lacks {', '.join(absent)}: give the number, or missing() with its reason")
+    contents: dict[str, Any] = plain(stated(entries))
     for key, value in contents.items():
         contents[key] = _whole_group(value, quantities.below(key))
     for quantity in quantities:
@@ -38,6 +37,15 @@ def result_json(entries: Mapping[str, object], *, simulated: bool, quantities: Q
     for kind, entry in {} if _is_absent(kinds) else kinds.items():
         _check_keys(f"by_operation.{kind}", entry, _KIND_KEYS)
     return {"schema": plain(RESULT_SCHEMA), "simulated": simulated, **contents}
+
+
+def stated(entry: Any) -> Any:
+    """An entry of result.json with the stated fields of each quantity and budget in it."""
+    if isinstance(entry, Quantity):
+        return entry.stated
+    if isinstance(entry, Budget):
+        return entry.stated()
+    return {key: stated(value) for key, value in entry.items()} if isinstance(entry, Mapping) else entry
 
 
 def _is_absent(entry: object) -> bool:
@@ -81,7 +89,7 @@ def _check_number(name: str, entry: object, unit: str) -> None:
     if unit == "1" and isinstance(entry, int) and not isinstance(entry, bool):
         return
     if not isinstance(entry, Mapping) or not {"value", "u", "unit"} <= set(entry):
-        raise ValueError(f"{name} is {entry!r}: give a Measured, or Missing with its reason")
+        raise ValueError(f"{name} is {entry!r}: give a Quantity, missing with its reason")
     if entry["unit"] != unit and not (entry["value"] is None and not entry["unit"]):
         raise ValueError(f"{name} is in '{entry['unit']}', expected '{unit}'")
     if None in (entry["value"], entry["u"]) and not str(entry.get("reason", "")).strip():

@@ -17,13 +17,13 @@ from typing import Final
 import numpy as np
 
 from opjoule.base.notices import Notice, NoticeKind
-from opjoule.base.units import Missing
+from opjoule.base.units import Quantity
 from opjoule.energy.budget import Budget
 from opjoule.energy.operations.computer_load import ComputerLoad
 from opjoule.energy.repeats import chi_square_probability, student_probability
 from opjoule.energy.trace.power_trace import Float64Array
 from opjoule.runs.evaluation.quantities.definition import Definition
-from opjoule.runs.evaluation.quantities.figures import Figure, Figures
+from opjoule.runs.evaluation.quantities.figures import Figures
 from opjoule.runs.evaluation.quantities.operations import operations
 from opjoule.runs.evaluation.quantities.repeat import Repeat
 from opjoule.runs.record.phases import Phase
@@ -148,7 +148,7 @@ def _headlines(headline: Definition, repeats: Sequence[Repeat], figures: Sequenc
     values, own_u = [], []
     for repeat, of_repeat in zip(repeats, figures, strict=True):
         figure, marginal = of_repeat.get(headline.key), repeat.energy.marginal
-        if not isinstance(figure, Figure) or marginal is None or not marginal.energy.value:
+        if not figure or figure.value is None or marginal is None or not marginal.energy.value:
             return None
         values.append(figure.value)
         own_u.append(_own_u_j(marginal.budget) * abs(figure.value / marginal.energy.value))
@@ -163,7 +163,7 @@ def _bytes_notices(repeats: Sequence[Repeat]) -> list[Notice]:
     """Notices of the bytes that the repeats wrote, by the board's counter."""
     lumps: list[Float64Array] = []
     for repeat in repeats:
-        if isinstance(repeat.samples, Missing):
+        if isinstance(repeat.samples, Quantity):
             return []
         samples = repeat.samples
         counted = samples.table.column("device_written_bytes").to_numpy().astype(np.float64)

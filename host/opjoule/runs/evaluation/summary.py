@@ -16,7 +16,7 @@ import pyarrow as pa
 from opjoule.attribution.shares import Attribution
 from opjoule.base.errors import DataFault, RecordFault
 from opjoule.base.notices import Grade, Notice, NoticeKind
-from opjoule.base.units import Missing, Quantity, Unstated
+from opjoule.base.units import Quantity, mean_shared, missing, unstated
 from opjoule.energy.budget import Budget
 from opjoule.energy.near_range import near_range_notices
 from opjoule.energy.operations import schemas
@@ -39,7 +39,7 @@ from opjoule.runs.evaluation.faults import short_run_notices, trace_faults
 from opjoule.runs.evaluation.marked_phases import by_path, by_phase, phase_figures
 from opjoule.runs.evaluation.quantities.common import COMMON, above_idle
 from opjoule.runs.evaluation.quantities.definition import Quantities
-from opjoule.runs.evaluation.quantities.figures import Figure, Figures, by_repeat, mean_budget, mean_shared
+from opjoule.runs.evaluation.quantities.figures import Figures, by_repeat, mean_budget
 from opjoule.runs.evaluation.quantities.operations import operations as operations_of
 from opjoule.runs.evaluation.quantities.operations import per_operation
 from opjoule.runs.evaluation.quantities.repeat import NO_IDLE, Repeat, RepeatEnergy, StorageEnergy, SystemSamples
@@ -86,9 +86,9 @@ def build_result(parts: AlignedRun) -> tuple[dict[str, Any], list[Notice]]:
     entries = quantities.over_repeats(figures)
     harness = {}
     if quantities.get(HARNESS_ENERGY):
-        mean_operations = fmean(operations_of(repeat).value for repeat in repeats)
+        mean_operations = fmean(float(operations_of(repeat)) for repeat in repeats)
         control = Harness.of(aligned, phases, repeats[0].energy.idle)
-        harness[HARNESS_ENERGY] = control if isinstance(control, Missing) else control.energy_of(mean_operations)
+        harness[HARNESS_ENERGY] = control if isinstance(control, Quantity) else control.energy_of(mean_operations)
     made = {**budgets([repeat.energy for repeat in repeats]), "headline_budget": headline_budget(repeats)}
     marked = _marked(record, aligned, repeats)
     told = told_figures(repeats)
@@ -121,7 +121,7 @@ def _notices(
     """Everything to be read with the figures: what the measurement noted, and what this evaluation does."""
     record, phases, aligned, run = parts.record, parts.phases, parts.aligned, parts.record.run
     runs = [phase for phase in phases if phase.role is Role.WORK]
-    operations = fmean(operations_of(repeat).value for repeat in repeats)
+    operations = fmean(float(operations_of(repeat)) for repeat in repeats)
     rate_per_s = operations / fmean(repeat.run_s for repeat in repeats)
     made = [
         *(notice for notice in run.notices if notice.kind.grade is Grade.NOTE),
@@ -205,14 +205,14 @@ def _repeat(
     number: int,
     worked: WorkedRun,
     energy: RepeatEnergy,
-    attribution: Attribution | Missing,
+    attribution: Attribution | Quantity,
 ) -> Repeat:
     run, settle = worked.cycle.work, worked.cycle.drain
     count = float(len(worked.operations) or run.operations)
     harness = Harness.of(evidence.aligned, evidence.phases, energy.idle)
     control, core_w = evidence.record.run.loader.get(f"{HARNESS}-1"), None
-    if not isinstance(harness, Missing) and control and control.cpu_s:
-        core_w = harness.energy.value / control.cpu_s
+    if isinstance(harness, Harness) and control and control.cpu_s:
+        core_w = float(harness.energy) / control.cpu_s
     medium, storage = _medium(evidence), None
     if medium and worked.medium:
         storage = StorageEnergy(worked.medium().marginal, medium.of_board)
@@ -225,7 +225,7 @@ def _repeat(
         worked.operations,
         worked.samples,
         attribution,
-        harness if isinstance(harness, Missing) else Figure.energy(harness.energy_of(count)),
+        harness.energy_of(count) if isinstance(harness, Harness) else harness,
         core_w,
         storage,
     )
@@ -240,14 +240,14 @@ def _marked(record: RunRecord, aligned: AlignedTrace, repeats: Sequence[Repeat])
     return by_repeat
 
 
-def _samples(record: RunRecord, cycle: Cycle, cores: int) -> SystemSamples | Missing:
+def _samples(record: RunRecord, cycle: Cycle, cores: int) -> SystemSamples | Quantity:
     """Samples of the board in one repeat; a changed file is a fault of the record."""
     try:
         samples = read_system(record.intact(f"raw/repeat-{cycle.work.repeat}.system.csv"))
         return SystemSamples.of_cycle(samples, cycle, cores)
     except RecordFault as fault:
         record.add_notices(Notice(NoticeKind.FAULT, str(fault)))
-        return Missing(str(fault))
+        return missing(str(fault))
 
 
 def shared_with_others(
@@ -266,7 +266,7 @@ def _shared_by_path(repeats: Sequence[Figures]) -> dict[str, Mapping[str, float]
     """Contributions that other results share, for each figure that all repeats have (k = 1, signed)."""
     shared_by_path: dict[str, Mapping[str, float]] = {}
     for path in dict.fromkeys(path for figures in repeats for path in figures):
-        known = [figure for figures in repeats if isinstance(figure := figures.get(path), Figure)]
+        known = [one for figures in repeats if (one := figures.get(path)) and one.value is not None]
         if len(known) == len(repeats) and (shared := mean_shared(known)):
             shared_by_path[path] = shared
     return shared_by_path
@@ -279,15 +279,15 @@ def budgets(repeats: Sequence[RepeatEnergy]) -> dict[str, Any]:
         energies = [energy for repeat in repeats if (energy := getattr(repeat, name))]
         values_j = [energy.energy.value for energy in energies]
         made[key] = mean_budget([energy.budget for energy in energies], values_j) if energies else None
-    return made | ({} if made["budget"] else {"budget": Missing(NO_IDLE, "J")})
+    return made | ({} if made["budget"] else {"budget": missing(NO_IDLE, "J")})
 
 
 def headline_budget(repeats: Sequence[Repeat]) -> Budget | None:
     """Budget of the energy above idle per operation, with the spread of an operation's energy."""
     made, values_j = [], []
     for repeat in repeats:
-        value, count = per_operation(repeat, above_idle("marginal", repeat)), operations_of(repeat).value
-        if repeat.energy.marginal is None or isinstance(value, Missing):
+        value, count = per_operation(repeat, above_idle("marginal", repeat)), float(operations_of(repeat))
+        if repeat.energy.marginal is None or value.value is None:
             return None
         made.append(repeat.energy.marginal.budget.scaled(1.0 / count))
         values_j.append(value.value)
@@ -312,14 +312,14 @@ def _generator(run: Run) -> dict[str, str | None]:
 _REASON = "counters of the server's process on the board, from its start to its end, the load included"
 
 
-def server_usage(files: Sequence[Path]) -> dict[str, Unstated]:
+def server_usage(files: Sequence[Path]) -> dict[str, Quantity]:
     """`server` of result.json from raw/server-N.csv: memory, processor time and I/O, means over the repeats.
 
     Files without a complete row are left out. Raises: RecordFault: a file contains something other than samples.
     """
     used = list(filter(None, map(_one, files)))
     means = {name: fmean(usage[name] for usage in used) for name in _UNITS if used}
-    return {name: Unstated(mean, _UNITS[name], _REASON) for name, mean in means.items()}
+    return {name: unstated(mean, _UNITS[name], _REASON) for name, mean in means.items()}
 
 
 _UNITS = {"peak_memory_bytes": "B", "cpu_s": "s", "read_bytes": "B", "written_bytes": "B"}

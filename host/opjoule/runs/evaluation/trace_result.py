@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from opjoule.base.errors import AlignmentError, OpJouleError
 from opjoule.base.notices import Grade, Notice, NoticeKind, withheld_by
-from opjoule.base.units import Measured, Missing, Quantity, Unstated, exact
+from opjoule.base.units import Quantity, exact, missing
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.clocks.exchanges import METER_EXCHANGES, fit_exchanges, read_exchanges
 from opjoule.energy.cells import Cells
@@ -20,6 +20,7 @@ from opjoule.energy.window import EnergyResult, Window, seen, window_energy_j
 from opjoule.runs.evaluation.clock_rates import odd_clocks
 from opjoule.runs.evaluation.corrected_trace import CorrectedTrace
 from opjoule.runs.evaluation.faults import backwards, withhold
+from opjoule.runs.evaluation.result_file import stated
 from opjoule.runs.evaluation.wording import TRACE
 from opjoule.runs.record.json_file import write_json
 from opjoule.runs.record.result import RESULT_SCHEMA
@@ -42,14 +43,14 @@ def conclude_trace(record: RunRecord) -> bool:
         numbers = trace_result(record)
         if odd:  # one of the clocks that give the seconds is wrong
             numbers = withhold(numbers, withheld_by(odd), TRACE.quantities)
-            numbers["duration_s"] = Missing(f"withheld: {odd[0].text}", "s")
+            numbers["duration_s"] = missing(f"withheld: {odd[0].text}", "s")
         if said := [*noted, *numbers.get("notices", [])]:
             numbers["notices"] = said
         contents = {"schema": RESULT_SCHEMA, "simulated": record.simulated, **numbers}
     except OpJouleError as error:
         record.add_notices(Notice(NoticeKind.FAULT, str(error)))
         return False
-    write_json(record.path("result.json"), contents)
+    write_json(record.path("result.json"), stated(contents))
     return True
 
 
@@ -61,7 +62,7 @@ def trace_result(record: RunRecord) -> dict[str, Any]:
     trace = read_trace(record.directory)
     if len(trace) < 2:
         why, shown = "the trace holds fewer than two samples", TRACE.quantities.shown("traced")
-        missing = {definition.key: Missing(why, definition.unit) for definition in shown}
+        missing = {definition.key: missing(why, definition.unit) for definition in shown}
         return {**missing, "lost_samples": exact(trace.lost_samples, "1")}
     sensor = record.run.sensor
     if sensor is not None:
@@ -82,7 +83,7 @@ def trace_result(record: RunRecord) -> dict[str, Any]:
         "seen_share": seen([energy]),
     }
     if reason := no_uncertainty(record, sensor):
-        return {key: unstated(value, reason) for key, value in entries.items()}
+        return {key: value.without_interval(reason) for key, value in entries.items()}
     if near := near_range_notices(cells, sensor, [(cells.start_ns, cells.end_ns)]) if sensor else []:
         entries["notices"] = near
     shared = {"shared": {"budget": energy.budget.shared}} if energy.budget.shared else {}
@@ -108,17 +109,10 @@ def _numbers(result: EnergyResult, cells: Cells, sensor: ErrorBounds | None) -> 
     voltage_u_v = mean_voltage_u_v(cells, cells.start_ns, cells.end_ns, sensor) if sensor else 0.0
     return {
         "energy_j": result.energy,
-        "power_w": mean_power(result),
-        "voltage_v": Measured.from_standard(voltage_v, voltage_u_v, "V"),
-        "duration_s": Measured.from_standard(duration_s, duration_s * result.timebase.relative_u, "s"),
+        "power_w": result.power,
+        "voltage_v": Quantity.from_standard(voltage_v, voltage_u_v, "V"),
+        "duration_s": Quantity.from_standard(duration_s, duration_s * result.timebase.relative_u, "s"),
     }
-
-
-def mean_power(result: EnergyResult) -> Quantity:
-    """Mean power of a window; without an interval if its energy has none."""
-    if isinstance(result.energy, Unstated):
-        return Unstated(result.mean_power_w, "W", result.energy.reason)
-    return result.power
 
 
 def no_uncertainty(record: RunRecord, sensor: ErrorBounds | None) -> str:
@@ -126,13 +120,6 @@ def no_uncertainty(record: RunRecord, sensor: ErrorBounds | None) -> str:
     if record.run.found.imported.voltage_stated:
         return STATED_VOLTAGE
     return NO_BOUNDS if sensor is None else ""
-
-
-def unstated(value: Any, reason: str) -> Any:
-    """The value without its uncertainty; a count keeps its uncertainty."""
-    if isinstance(value, Measured) and value.unit != "1":
-        return Unstated(value.value, value.unit, reason)
-    return value
 
 
 def meter_to_host(record: RunRecord) -> ClockMap | None:

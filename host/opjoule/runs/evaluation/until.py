@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from opjoule.base.errors import OpJouleError
 from opjoule.base.notices import Notice, NoticeKind
-from opjoule.base.units import Measured
+from opjoule.base.units import Quantity
 from opjoule.energy.budget import Budget
 from opjoule.runs.record.run import UntilOutcome
 from opjoule.runs.record.run_record import RunRecord
@@ -67,14 +67,15 @@ def outcome(
     """
     reached = None
     if result is not None:
-        headline, budget = result.get(headline_key), result.get("marginal_budget")
-        if not isinstance(headline, Measured):
-            return UntilOutcome(wanted, None, repeats, getattr(headline, "reason", "there is no such figure"))
+        headline: Quantity | None = result.get(headline_key)
+        budget = result.get("marginal_budget")
+        if headline is None or headline.u is None:
+            return UntilOutcome(wanted, None, repeats, headline.reason if headline else "there is no such figure")
         reached = headline.relative_u
         if reached <= wanted:
             return UntilOutcome(wanted, reached, repeats) if repeats >= min(least, limit) else None
         shared = shared_u(budget) if isinstance(budget, Budget) else 0.0
-        energy_j = abs(result["marginal_energy_j"].value)
+        energy_j = abs(float(result["marginal_energy_j"]))
         if shared > wanted * energy_j:
             why = f"the uncertainty that all repeats share is already ±{100 * shared / energy_j:.2g} %"
             return UntilOutcome(wanted, reached, repeats, f"{why}; calibrate the sensor, or measure more work")
@@ -83,7 +84,7 @@ def outcome(
 
 def shared_u(budget: Budget) -> float:
     """Part of the expanded uncertainty [J] that more repeats do not reduce."""
-    return budget.with_part("repeats", 0.0).energy(0.0).u
+    return budget.with_part("repeats", 0.0).energy(0.0).u or 0.0
 
 
 def until_notices(outcome: UntilOutcome | None) -> list[Notice]:

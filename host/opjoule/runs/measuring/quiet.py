@@ -11,8 +11,7 @@ from typing import Final, Self
 
 import numpy as np
 
-from opjoule.base.units import COVERAGE_FACTOR
-from opjoule.energy.repeats import student_t
+from opjoule.base.coverage import COVERAGE_FACTOR, student_t
 from opjoule.energy.trace.power_history import BLOCKS_PER_SECOND, PowerHistory
 from opjoule.energy.trace.power_trace import Float64Array
 

@@ -7,7 +7,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from opjoule.base.units import Measured
+from opjoule.base.units import Quantity
 from opjoule.results.rounding import MINUS, PREFIXES, percent, quantity_text, rounded, with_limits
 
 NBSP = "\N{NO-BREAK SPACE}"
@@ -83,8 +83,8 @@ def test_a_ratio_stands_with_the_ends_of_its_interval(value, limits, expected):
 
 def test_the_interval_of_a_positive_quantity_stays_positive():
     plain = {of: quantity_text(of).replace("\N{NO-BREAK SPACE}", " ") for of in (
-        Measured(0.0005, 0.0018, "J"), Measured(2.0, 3.0, "1/s"), Measured(0.5, 0.4, "J"), Measured(-0.5, 0.8, "J"),
-        Measured(0.0, 0.3, "J"),
+        Quantity(0.0005, 0.0018, "J"), Quantity(2.0, 3.0, "1/s"), Quantity(0.5, 0.4, "J"), Quantity(-0.5, 0.8, "J"),
+        Quantity(0.0, 0.3, "J"),
     )}  # fmt: skip
     assert list(plain.values()) == [
         "0.5 (0 to 2.3) mJ",

@@ -7,13 +7,13 @@ import math
 from pathlib import Path
 
 import pytest
-from opjoule.energy.comparison import Side
-from opjoule.results.comparison.cell_mean import cell_mean
+from opjoule.base.units import Quantity
+from opjoule.results.comparison.cell_mean import stated_mean
 from opjoule.results.comparison.contrasts import Question, compare
 from opjoule.results.comparison.index import gather, means_of, read_index
 from opjoule.results.comparison.plotted import plotted
 from opjoule.runs.evaluation.quantities.definition import Definition, Topic
-from opjoule.runs.evaluation.quantities.figures import Figure, over_repeats
+from opjoule.runs.evaluation.quantities.figures import over_repeats
 from plotted_runs import ABOVE_IDLE, make_campaign
 
 J = Definition("a_j", "J", Topic.ENERGY)
@@ -33,30 +33,32 @@ def test_every_output_has_the_interval_of_the_comparison(tmp_path: Path) -> None
         stated = group.mean(compared.quantities[0])
         drawn = cells[group.runs[0].words("db"), group.runs[0].words("storage")]
         listed = means_of(index, f"{group.stratum['db']} {group.name}")[ABOVE_IDLE]
-        assert stated["u"] == drawn.u == listed["u"] == group.means[ABOVE_IDLE].expanded_u
-        assert stated["value"] == drawn.value == listed["value"]
+        assert stated.u == drawn.u == listed["u"] == group.means[ABOVE_IDLE].u
+        assert stated.value == drawn.value == listed["value"]
 
 
 def test_one_run_of_several_repeats_has_the_interval_that_its_record_states() -> None:
-    repeats = [Figure(value, "J", 0.02) for value in (1.0, 1.1, 1.3)]
+    repeats = [Quantity.from_standard(value, 0.02, "J") for value in (1.0, 1.1, 1.3)]
     stated = over_repeats(repeats)
     assert stated.u is not None
     by_repeat = {"a_j": {"values": [repeat.value for repeat in repeats]}}
-    mean = cell_mean([{**result(stated.value, stated.u), "by_repeat": by_repeat}], J)
+    mean = stated_mean([{**result(stated.value, stated.u), "by_repeat": by_repeat}], J)
     assert mean["u"] == pytest.approx(stated.u)
 
 
 def test_the_spread_is_widened_by_students_t_and_the_rest_is_not() -> None:
-    mean = cell_mean([result(1.9, 0.2), result(2.1, 0.2)], J)
+    mean = stated_mean([result(1.9, 0.2), result(2.1, 0.2)], J)
     assert (mean["value"], mean["runs"]) == (2.0, 2)
     assert mean["u"] == pytest.approx(math.hypot(0.2, 13.97 * 0.1), rel=1e-3)
-    assert Side.mean([Side(1.9, 0.1, "J"), Side(2.1, 0.1, "J")]).expanded_u == pytest.approx(mean["u"])
+    assert Quantity.mean(
+        [Quantity.from_standard(1.9, 0.1, "J"), Quantity.from_standard(2.1, 0.1, "J")]
+    ).u == pytest.approx(mean["u"])
 
 
 def test_a_lower_bound_is_no_part_of_a_mean_as_long_as_another_run_has_an_interval() -> None:
     bound = result(9.0, None, reason="a lower bound")
-    assert cell_mean([result(1.0, 0.1), bound], J) == {"value": 1.0, "u": 0.1, "unit": "J", "runs": 1}
-    alone = cell_mean([bound], J)
+    assert stated_mean([result(1.0, 0.1), bound], J) == {"value": 1.0, "u": 0.1, "unit": "J", "runs": 1}
+    alone = stated_mean([bound], J)
     assert (alone["value"], alone["u"], alone["reason"]) == (9.0, None, "a lower bound")
 
 
@@ -66,12 +68,12 @@ def test_a_count_has_the_spread_of_its_runs_and_of_one_run_none() -> None:
     def of(value: float) -> dict[str, object]:
         return {"disk_read_bytes": {"value": value, "u": None, "unit": "B", "reason": "counter of the board"}}
 
-    assert cell_mean([of(10.0)], counted)["reason"] == "counter of the board"
-    assert cell_mean([of(10.0), of(12.0)], counted)["u"] == pytest.approx(13.97)
+    assert stated_mean([of(10.0)], counted)["reason"] == "counter of the board"
+    assert stated_mean([of(10.0), of(12.0)], counted)["u"] == pytest.approx(13.97)
 
 
 def test_a_number_that_no_run_has_is_missing_with_its_reason() -> None:
-    assert cell_mean([json.loads('{"a_j": {"value": null, "u": null, "unit": "J", "reason": "gap"}}')], J) == {
+    assert stated_mean([json.loads('{"a_j": {"value": null, "u": null, "unit": "J", "reason": "gap"}}')], J) == {
         "value": None,
         "u": None,
         "unit": "J",

@@ -13,10 +13,12 @@ import pytest
 from compared_records import KEY, made, several
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from opjoule.base.coverage import T_95
 from opjoule.base.errors import WORSE_EXIT, BadInput
+from opjoule.base.units import Quantity
 from opjoule.cli.commands import main
-from opjoule.energy.comparison import Side, holm, same_probability
-from opjoule.energy.repeats import T_95, student_probability
+from opjoule.energy.comparison import holm, same_probability
+from opjoule.energy.repeats import student_probability
 from opjoule.results.comparison.cell_mean import comparison_side
 from opjoule.results.comparison.index import ConditionRun, gather, write_index
 from opjoule.results.comparison.plotted import plotted
@@ -72,7 +74,10 @@ def test_five_alike_are_found_different_no_more_often_than_stated():
     """Ten comparisons at a time: without Holm's rule a false one would be found in about 3 of 10."""
     draw, false, alone = np.random.default_rng(5), 0, 0
     for _ in range(400):
-        sides = [Side.mean([Side(float(value), 0.0, "J") for value in draw.normal(1.0, 0.1, 5)]) for _ in range(5)]
+        sides = [
+            Quantity.mean([Quantity.from_standard(float(value), 0.0, "J") for value in draw.normal(1.0, 0.1, 5)])
+            for _ in range(5)
+        ]
         pairs = [(a, b) for number, a in enumerate(sides) for b in sides[:number]]
         probabilities = [same_probability(a, b) for a, b in pairs]
         alone += min(probabilities) < 0.0455
@@ -131,7 +136,7 @@ def test_a_count_of_one_run_is_exact_and_its_uncertainty_is_how_much_runs_differ
     quantity = run("a", 1e-3).quantities.get("latency_s.p99")
     sides = [comparison_side(run(name, value).numbers, quantity) for name, value in (("b", 1e-3), ("c", 3e-3))]
     assert [side.standard_u for side in sides] == [0.0, 0.0]
-    assert Side.mean(sides).standard_u == pytest.approx(1e-3)
+    assert Quantity.mean(sides).spread_u == pytest.approx(1e-3)
 
 
 @pytest.mark.parametrize(

@@ -8,11 +8,13 @@ import pytest
 from calibrated_sensor import TrueReference, TrueSensor, bench_reference, points
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
+from opjoule.base.coverage import student_t
+from opjoule.base.units import Quantity, exact, from_json, unstated
 from opjoule.energy.baseline import idle_power as energy_idle_power
 from opjoule.energy.calibration.fitting import calibrate
 from opjoule.energy.cells import Cells
 from opjoule.energy.comparison import (
-    Side,
     correlation,
     differ,
     difference,
@@ -21,12 +23,12 @@ from opjoule.energy.comparison import (
     ratio_limits,
     same_probability,
 )
-from opjoule.energy.repeats import repeat_standard_u, student_t, student_t_of
+from opjoule.energy.repeats import repeat_standard_u, student_t_of
 from opjoule.energy.systematic import Integrals, systematic
 from opjoule.energy.trace.power_trace import PowerTrace
 from opjoule.energy.window import Window, window_energy_j
 from opjoule.meters.chips.ina219 import ina219_breakout
-from opjoule.runs.evaluation.quantities.common import idle_power, power
+from opjoule.runs.evaluation.quantities.common import idle_power
 from opjoule.runs.evaluation.quantities.repeat import Repeat, RepeatEnergy
 
 BOUNDS = replace(ina219_breakout(), sensor_id="bench-1@0x40", heating_max_per_a2=0.0)
@@ -46,7 +48,7 @@ def side(calibration, mean_a, seconds=10.0, volts=5.0, own_u=0.0):
     energy_j = mean_a * volts * seconds
     error = systematic(bounds, Integrals(energy_j, volts * seconds, mean_a * seconds))
     u = float(np.hypot(np.hypot(error.gain_u, error.offset_u), own_u))
-    return Side(energy_j, u, "J", error.shared)
+    return Quantity.from_standard(energy_j, u, "J", shared=error.shared)
 
 
 def test_two_equal_energies_by_one_calibration_differ_by_nothing():
@@ -87,14 +89,14 @@ def test_two_calibrations_against_one_reference_share_what_that_gets_wrong():
 def test_as_delivered_one_named_sensor_cancels_too_and_two_unnamed_ones_do_not():
     a, b = side(None, 0.8), side(None, 0.8)
     assert difference(a, b).u < 1e-6 * a.standard_u
-    unnamed = [Side(energy.value, energy.standard_u, "J") for energy in (a, b)]
+    unnamed = [Quantity.from_standard(energy.value, energy.standard_u, "J") for energy in (a, b)]
     assert difference(*unnamed).u == pytest.approx(2 * 2**0.5 * a.standard_u)
 
 
 @given(st.floats(0.1, 1.4), st.floats(0.1, 1.4), st.floats(0, 0.1), st.floats(0, 0.1))
 def test_a_comparison_by_one_calibration_is_never_less_certain_than_by_two(first_a, second_a, first_u, second_u):
     a, b = side(ONE, first_a, own_u=first_u), side(ONE, second_a, own_u=second_u)
-    alone = [Side(energy.value, energy.standard_u, "J") for energy in (a, b)]
+    alone = [Quantity.from_standard(energy.value, energy.standard_u, "J") for energy in (a, b)]
     assert ratio(a, b).u <= ratio(*alone).u * (1 + 1e-9)
     assert difference(a, b).value == pytest.approx(-difference(b, a).value)
     assert difference(a, b).u == pytest.approx(difference(b, a).u)
@@ -109,19 +111,19 @@ def test_an_energy_per_operation_is_compared_like_its_energy():
 
 def test_numbers_of_a_result_are_taken_with_what_it_says_they_share():
     number = {"value": 40.0, "u": 0.1, "unit": "J"}
-    taken = Side.of(number, {"x": 0.04})
+    taken = from_json(number).of_repeats([], {"x": 0.04})
     assert taken.own_u == pytest.approx(0.03)
     with pytest.raises(ValueError, match="clipped"):
-        Side.of({"value": 40.0, "u": None, "unit": "J", "reason": "clipped"})
+        difference(taken, unstated(40.0, "J", "clipped"))
     with pytest.raises(ValueError, match="cannot compare J with W"):
-        difference(taken, Side(1.0, 0.1, "W"))
+        difference(taken, Quantity.from_standard(1.0, 0.1, "W"))
 
 
 def repeats(rng, count, mean_j, spread_j, common=0.0):
     """A figure of several repeats as result.json states it: all of them wrong by a part that is stated to be shared."""
     values = (mean_j + rng.normal(0, spread_j, count) + common).tolist()
     u = 2 * np.hypot(repeat_standard_u(values), 1.0)
-    return Side.of({"value": float(np.mean(values)), "u": u, "unit": "J"}, {"one sensor: gain": 1.0}, values)
+    return Quantity(float(np.mean(values)), u, "J").of_repeats(values, {"one sensor: gain": 1.0})
 
 
 @pytest.mark.parametrize(("counts", "spreads_j"), [((5, 5), (1, 1)), ((5, 5), (0.3, 1)), ((3, 3), (1, 1))])
@@ -149,26 +151,26 @@ def test_five_repeats_of_either_show_a_difference_of_three_hundredths():
 
 def test_few_repeats_make_a_wide_interval_and_one_none_at_all():
     two, many = (repeats(np.random.default_rng(1), n, 100.0, 1.0) for n in (2, 40))
-    assert difference(two, replace(two, value=99.0)).u > 4 * np.hypot(two.spread_u, two.spread_u)
+    assert difference(two, structs.replace(two, value=99.0)).u > 4 * np.hypot(two.spread_u, two.spread_u)
     assert difference(many, many).u == pytest.approx(2.03 * np.hypot(many.spread_u, many.spread_u), rel=0.01)
-    one = Side(103.0, 0.1, "J")
+    one = Quantity.from_standard(103.0, 0.1, "J")
     assert differ(one, two) is None and differ(two, one) is None
 
 
 def test_the_mean_of_runs_has_their_spread_and_keeps_what_they_share():
-    runs = [Side(value, 0.5, "J", {"gain": 0.4}) for value in (9.0, 10.0, 11.0)]
-    mean = Side.mean(runs)
+    runs = [Quantity.from_standard(value, 0.5, "J", shared={"gain": 0.4}) for value in (9.0, 10.0, 11.0)]
+    mean = Quantity.mean(runs)
     assert (mean.value, mean.freedom, mean.shared) == (10.0, 2.0, {"gain": pytest.approx(0.4)})
     assert mean.spread_u == pytest.approx(3**-0.5) and mean.own_u == pytest.approx(0.3)
-    assert Side.mean(runs[:1]) is runs[0]
+    assert Quantity.mean(runs[:1]) is runs[0]
     with pytest.raises(ValueError, match="nothing"):
-        Side.mean([])
+        Quantity.mean([])
 
 
 def test_the_spread_of_repeats_is_taken_out_of_the_stated_interval_once():
     values = [9.0, 10.0, 11.0]
     u = 2 * np.hypot(0.2, repeat_standard_u(values))
-    taken = Side.of({"value": 10.0, "u": u, "unit": "J"}, {"gain": 0.16}, values)
+    taken = Quantity(10.0, u, "J").of_repeats(values, {"gain": 0.16})
     assert taken.spread_u == pytest.approx(3**-0.5)
     assert taken.own_u == pytest.approx(0.12)
     assert taken.scale(-2.0).spread_u == pytest.approx(2 * 3**-0.5)
@@ -189,15 +191,16 @@ def test_students_t_between_tabulated_degrees_of_freedom_is_right_within_one_per
 
 @given(st.floats(1e-9, 1e9), st.floats(0, 1e-7))
 def test_two_repeats_of_one_and_nothing_else_leave_one_degree_of_freedom_whatever_is_rounded(spread, rest):
-    a = Side(1.0, float(np.hypot(spread, rest)), "J", {}, spread, 1.0)
-    assert difference(a, Side(0.0, 0.0, "J")).u <= 13.98 * a.standard_u
+    a = Quantity.from_standard(1.0, rest, "J").with_spread(spread, 1.0, 2)
+    assert difference(a, exact(0.0, "J")).u <= 13.98 * math.hypot(spread, rest)
 
 
 def test_the_interval_of_a_ratio_holds_one_exactly_where_the_two_are_not_found_different():
     draw, differing = np.random.default_rng(11), 0
     for _ in range(300):
         a, b = (
-            Side.mean([Side(float(value), 0.01, "J") for value in draw.normal(mean, 0.3, 4)]) for mean in (2.0, 1.4)
+            Quantity.mean([Quantity.from_standard(float(value), 0.01, "J") for value in draw.normal(mean, 0.3, 4)])
+            for mean in (2.0, 1.4)
         )
         low, high = ratio_limits(a, b)
         assert low < a.value / b.value < high
@@ -207,26 +210,34 @@ def test_the_interval_of_a_ratio_holds_one_exactly_where_the_two_are_not_found_d
 
 
 def test_the_interval_of_a_ratio_is_the_first_orders_where_it_is_narrow_and_uneven_where_not():
-    a, b = Side(2.0, 0.002, "J"), Side(1.0, 0.002, "J")
+    a, b = Quantity.from_standard(2.0, 0.002, "J"), Quantity.from_standard(1.0, 0.002, "J")
     low, high = ratio_limits(a, b)
     assert (2.0 - low, high - 2.0) == pytest.approx((ratio(a, b).u, ratio(a, b).u), rel=0.01)
     # Fieller's by hand: |2 - r| = 2 * 0.2 r, the first side being exact
-    assert ratio_limits(Side(2.0, 0.0, "J"), Side(1.0, 0.2, "J")) == pytest.approx((2 / 1.4, 2 / 0.6), rel=1e-5)
-    assert ratio_limits(Side(2.0, 0.0, "J"), Side(1.0, 0.6, "J")) == (pytest.approx(2 / 2.2), math.inf)
-    assert ratio_limits(Side(1.0, 0.6, "J"), Side(2.0, 0.0, "J"))[0] == 0.0
+    assert ratio_limits(Quantity.from_standard(2.0, 0.0, "J"), Quantity.from_standard(1.0, 0.2, "J")) == pytest.approx(
+        (2 / 1.4, 2 / 0.6), rel=1e-5
+    )
+    assert ratio_limits(Quantity.from_standard(2.0, 0.0, "J"), Quantity.from_standard(1.0, 0.6, "J")) == (
+        pytest.approx(2 / 2.2),
+        math.inf,
+    )
+    assert ratio_limits(Quantity.from_standard(1.0, 0.6, "J"), Quantity.from_standard(2.0, 0.0, "J"))[0] == 0.0
 
 
 @pytest.mark.slow
 def test_the_interval_of_a_ratio_holds_the_truth_as_often_as_it_says():
     draw, held = np.random.default_rng(5), 0
     for _ in range(2_000):
-        a, b = (Side.mean([Side(float(value), 0.0, "J") for value in draw.normal(mean, 0.4, 5)]) for mean in (2.0, 1.0))
+        a, b = (
+            Quantity.mean([Quantity.from_standard(float(value), 0.0, "J") for value in draw.normal(mean, 0.4, 5)])
+            for mean in (2.0, 1.0)
+        )
         low, high = ratio_limits(a, b) if min(a.value, b.value) > 0 else (0.0, math.inf)
         held += low <= 2.0 <= high
     assert 0.94 < held / 2_000 < 0.975
 
 
-@pytest.mark.parametrize("figure", [idle_power, power])
+@pytest.mark.parametrize("figure", [idle_power, lambda repeat: repeat.energy.run.power])
 def test_the_gain_of_one_sensor_cancels_in_a_difference_of_powers(figure):
     """A gain of 1.5 % is 23 mW of each power, and 1 mW of a difference of 150 mW."""
     sides = []
@@ -236,8 +247,7 @@ def test_the_gain_of_one_sensor_cancels_in_a_difference_of_powers(figure):
         before, run, after = (Window(round(at * 1e9), round((at + 9) * 1e9), 0.0) for at in (1, 11, 21))
         energy = window_energy_j(cells, run, BOUNDS)
         idle = energy_idle_power(cells, [before, after], BOUNDS)
-        mean_power = figure(Repeat(1, RepeatEnergy(energy, energy, idle, None, None, None), 9.0))
-        sides.append(Side(mean_power.value, mean_power.standard_u, mean_power.unit, mean_power.shared))
+        sides.append(figure(Repeat(1, RepeatEnergy(energy, energy, idle, None, None, None), 9.0)))
     apart = difference(*sides)
     assert min(side.standard_u for side in sides) > 0.02
     assert apart.value == pytest.approx(-0.15, abs=1e-3) and apart.u < 0.01
@@ -256,14 +266,7 @@ def test_the_forecast_number_of_repeats_shows_the_difference_in_eight_of_ten_tri
 ):
     """Far fewer repeats show it less often, far more almost always."""
     present = [
-        Side(
-            mean,
-            spread / math.sqrt(count),
-            "J",
-            spread_u=spread / math.sqrt(count),
-            freedom=count - 1.0,
-            count=count,
-        )
+        exact(mean, "J").with_spread(spread / math.sqrt(count), count - 1.0, count)
         for mean, spread, count in zip(means, spreads, counts, strict=True)
     ]
     more = more_to_differ(*present, probability)
@@ -273,7 +276,12 @@ def test_the_forecast_number_of_repeats_shows_the_difference_in_eight_of_ten_tri
         found = 0
         for _ in range(400):
             sides = [
-                Side.mean([Side(float(value), 0.0, "J") for value in draw.normal(mean, spread, count + added)])
+                Quantity.mean(
+                    [
+                        Quantity.from_standard(float(value), 0.0, "J")
+                        for value in draw.normal(mean, spread, count + added)
+                    ]
+                )
                 for mean, spread, count in zip(means, spreads, counts, strict=True)
             ]
             found += same_probability(*sides) <= probability
@@ -285,14 +293,14 @@ def test_the_forecast_number_of_repeats_shows_the_difference_in_eight_of_ten_tri
 
 
 def test_repeats_cannot_decide_what_common_errors_leave_open():
-    a, b = (Side(value, 0.5, "J", spread_u=0.01, freedom=4.0, count=5) for value in (1.0, 1.2))
+    a, b = (Quantity.from_standard(value, 0.5, "J").with_spread(0.01, 4.0, 5) for value in (1.0, 1.2))
     assert more_to_differ(a, b, 0.0455) is None
     with pytest.raises(ValueError, match="single run"):
-        more_to_differ(Side(1.0, 0.1, "J"), b, 0.0455)
+        more_to_differ(Quantity.from_standard(1.0, 0.1, "J"), b, 0.0455)
 
 
 def test_more_repeats_lessen_the_spread_alone():
-    runs = [Side(value, 0.3, "J") for value in (1.0, 1.2, 0.8, 1.0)]
-    now, later = Side.mean(runs), Side.mean(runs).with_more(12)
+    runs = [Quantity.from_standard(value, 0.3, "J") for value in (1.0, 1.2, 0.8, 1.0)]
+    now, later = Quantity.mean(runs), Quantity.mean(runs).with_more(12)
     assert later.spread_u == pytest.approx(now.spread_u / 2) and later.own_u == pytest.approx(now.own_u)
     assert (later.freedom, later.count, later.value) == (15.0, 16, now.value)

@@ -11,9 +11,11 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from opjoule.base.coverage import T_95
+from opjoule.base.units import Quantity, exact
 from opjoule.cli.commands import main
-from opjoule.energy.comparison import Side, holm, ratio_limits
-from opjoule.energy.repeats import T_95, student_probability, student_t_of
+from opjoule.energy.comparison import holm, ratio_limits
+from opjoule.energy.repeats import student_probability, student_t_of
 from opjoule.pages.comparison.drift import drift_of
 from opjoule.pages.comparison.page import write_campaign_page
 from opjoule.pages.drawing.scales import Scale
@@ -175,7 +177,7 @@ def test_the_thin_interval_is_bonferronis() -> None:
     for freedom, t in T_95.items():
         assert student_t_of(0.0455, freedom) == pytest.approx(t, rel=0.01)
         assert student_probability(student_t_of(0.0455 / 9, freedom), freedom) == pytest.approx(0.0455 / 9, rel=1e-3)
-    a, b = (Side(value, 0.01, "J", spread_u=0.01, freedom=4.0) for value in (2.0, 1.0))
+    a, b = (exact(value, "J").with_spread(0.01, 4.0, 5) for value in (2.0, 1.0))
     alone, together = ratio_limits(a, b), ratio_limits(a, b, 0.0455 / 9)
     assert ratio_limits(a, b, 0.0455) == pytest.approx(alone, rel=0.01)
     assert together[1] - together[0] > 1.5 * (alone[1] - alone[0])
@@ -184,7 +186,10 @@ def test_the_thin_interval_is_bonferronis() -> None:
 def test_intervals_of_all_together_hold_all_true_ratios_as_often_as_they_say() -> None:
     draw, held, alone = np.random.default_rng(7), 0, 0
     for _ in range(150):
-        sides = [Side.mean([Side(float(value), 0.0, "J") for value in draw.normal(1.0, 0.02, 5)]) for _ in range(5)]
+        sides = [
+            Quantity.mean([Quantity.from_standard(float(value), 0.0, "J") for value in draw.normal(1.0, 0.02, 5)])
+            for _ in range(5)
+        ]
         pairs = [(a, b) for number, a in enumerate(sides) for b in sides[:number]]
         together = [ratio_limits(a, b, 0.0455 / len(pairs)) for a, b in pairs]
         held += all(low <= 1 <= high for low, high in together)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from opjoule.energy.comparison import Side, ratio_limits, same_probability
+from opjoule.base.units import Quantity
+from opjoule.energy.comparison import ratio_limits, same_probability
 from opjoule.results.comparison.contrasts import LIMIT
 from opjoule.results.comparison.power import POWER, TYPICAL_SPREAD, Spread, contrast_count, power_words
 
 
-def side(values) -> Side:
-    return Side.mean([Side(float(value), 0.0, "J") for value in values])
+def side(values) -> Quantity:
+    return Quantity.mean([Quantity.from_standard(float(value), 0.0, "J") for value in values])
 
 
 @pytest.mark.parametrize(("blocks", "contrasts"), [(3, 1), (5, 1), (5, 9), (12, 3)])

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from opjoule.energy.comparison import Side
+from opjoule.base.units import Quantity
 from opjoule.pages.plots.phases import joules
 from opjoule.results.comparison.study.rows import PhaseRow, StudyTable
 from opjoule.results.comparison.study.table import (
@@ -87,8 +87,8 @@ def test_no_key_is_printed() -> None:
 
 
 def test_a_time_has_the_spread_of_its_records_and_of_one_none() -> None:
-    assert mean_with_u([Side(1.0, 0.0, "")]) == (1.0, None)
-    value, u = mean_with_u([Side(1.0, 0.0, ""), Side(1.2, 0.0, "")])
+    assert mean_with_u([Quantity.from_standard(1.0, 0.0, "")]) == (1.0, None)
+    value, u = mean_with_u([Quantity.from_standard(1.0, 0.0, ""), Quantity.from_standard(1.2, 0.0, "")])
     assert value == pytest.approx(1.1) and u == pytest.approx(13.97 * 0.1)
 
 

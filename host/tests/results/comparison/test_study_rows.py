@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from opjoule.energy.comparison import Side, differ, ratio
+from opjoule.base.units import Quantity
+from opjoule.energy.comparison import differ, ratio
 from opjoule.energy.operations.board_files import MARKS_FILE
 from opjoule.meters.chips.ina219 import ina219_breakout
 from opjoule.results.comparison.study.rows import PhaseRow, StudyTable, read_studies
@@ -87,7 +88,7 @@ def test_five_per_cent_are_a_difference_although_the_gain_of_their_sensor_is_les
             about = PhaseRow("s9", {"system": system}, "LOAD", block, Path("r"), False, 100)
             numbers = {"energy_j": value}, {"energy_j": 0.086 * value}, {"energy_j": {GAIN: 0.043 * value}}
             rows.append(replace(about, measures=numbers[0], u=numbers[1], shared=numbers[2]))
-    one, two = (Side.mean([row.side("energy_j") for row in rows if row.system == name]) for name in ("one", "two"))
+    one, two = (Quantity.mean([row.side("energy_j") for row in rows if row.system == name]) for name in ("one", "two"))
     assert differ(one, two) and ratio(two, one).u < 0.01
     [best] = best_systems(StudyTable("s9", "A study", ("LOAD",), {"energy_j": "least"}, tuple(rows)))
     assert best.system == "one" and best.differs

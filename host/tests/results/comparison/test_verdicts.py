@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from opjoule.base.errors import BadInput
+from opjoule.base.units import Quantity
 from opjoule.cli.commands import main
 from opjoule.cli.runs.conclusions import count_lines
-from opjoule.energy.comparison import Side
 from opjoule.results.comparison.index import gather
 from opjoule.results.comparison.study.rows import stand_in_caveat
 from opjoule.results.comparison.study.verdicts import (
@@ -48,7 +48,10 @@ def judged(*conclusions: PaperConclusion, there: list[Sample], **study) -> list[
 def samples(system: str, *values: float, rows: str = "10", u: float = 0.01, **more) -> list[Sample]:
     cell = {"system": system, "rows": rows}
     records = [
-        {"bandwidth": Side(value, u * value, ""), "energy_per_operation_j": Side(1 / value, 0.0, "")}
+        {
+            "bandwidth": Quantity.from_standard(value, u * value, ""),
+            "energy_per_operation_j": Quantity.from_standard(1 / value, 0.0, ""),
+        }
         for value in values
     ]
     settings = {"device": "rpi4", "storage": "sd", "scale": "1", **more.get("settings", {})}
@@ -119,7 +122,7 @@ def test_the_media_of_a_table_are_compared_and_a_simulated_one_is_circular():
         Sample(
             {"storage": medium, "blocks": "262144"},
             phase,
-            {"bandwidth_bytes_per_s": Side(speed * factor, 0.01 * speed, "")},
+            {"bandwidth_bytes_per_s": Quantity.from_standard(speed * factor, 0.01 * speed, "")},
             True,
             settings={"device": "rpi4"},
         )

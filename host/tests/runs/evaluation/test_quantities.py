@@ -10,9 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import quantities_page
+from msgspec import structs
 from opjoule.attribution.activities import background
-from opjoule.attribution.shares import Attribution, Share
-from opjoule.base.units import Measured, Missing
+from opjoule.attribution.shares import Attribution
+from opjoule.base.units import Quantity, exact, missing
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.cells import Cells
 from opjoule.energy.operations.operation_table import OperationTable
@@ -26,7 +27,7 @@ from opjoule.runs.evaluation.faults import withhold
 from opjoule.runs.evaluation.quantities.attribution import unseparated
 from opjoule.runs.evaluation.quantities.common import COMMON, above_idle, counter
 from opjoule.runs.evaluation.quantities.definition import Definition, Quantities, Topic
-from opjoule.runs.evaluation.quantities.figures import Figure, by_repeat
+from opjoule.runs.evaluation.quantities.figures import by_repeat
 from opjoule.runs.evaluation.quantities.operations import KEY_VALUE, OPERATIONS, latency
 from opjoule.runs.evaluation.quantities.repeat import Repeat, SystemSamples
 from opjoule.runs.evaluation.repeat_energy import AlignedTrace, repeat_energy
@@ -45,7 +46,7 @@ S = 1_000_000_000
 
 def power_above_idle(of):
     energy = above_idle("marginal", of)
-    return energy if isinstance(energy, Missing) else energy.scale(1.0 / of.run_s, "W")
+    return energy if energy.value is None else energy.scale(1.0 / of.run_s, "W")
 
 
 NEW = Definition(
@@ -100,7 +101,7 @@ def test_a_new_quantity_is_computed_for_each_repeat_and_over_all():
     one = a_repeat()
     figures = [WITH_NEW.figures(one), WITH_NEW.figures(replace(one, run_s=RUN_S / 2))]
     mean = WITH_NEW.over_repeats(figures)["marginal_power_w"]
-    assert isinstance(mean, Measured)
+    assert mean.u is not None
     assert mean.value == pytest.approx(1.5 * (RUN_W - IDLE_W), rel=0.01)
     assert by_repeat(figures)["marginal_power_w"].values == pytest.approx([1.0, 2.0], rel=0.01)
 
@@ -114,8 +115,8 @@ def test_a_new_quantity_is_asked_of_every_result_in_its_unit():
 
 
 def test_a_new_quantity_is_withheld_with_what_it_rests_on():
-    kept = withhold({"marginal_power_w": Measured(1.0, 0.1, "W")}, {ABOVE_IDLE: "no rest"}, WITH_NEW)
-    assert kept["marginal_power_w"] == Missing("withheld: no rest", "W")
+    kept = withhold({"marginal_power_w": Quantity(1.0, 0.1, "W")}, {ABOVE_IDLE: "no rest"}, WITH_NEW)
+    assert kept["marginal_power_w"] == missing("withheld: no rest", "W")
 
 
 def test_a_new_quantity_is_on_the_terminal(tmp_path, study_of):
@@ -194,9 +195,9 @@ def test_a_study_may_give_energies_by_phase_of_any_name():
     definition = Definition("by_phase.*.energy_j", "J", Topic.PART, meaning="by phase", required=False)
     table = Quantities((*YCSB, definition))
     result_json(RESULT, simulated=True, quantities=table)
-    good = {"by_phase": {"query 1": {"energy_j": Measured(1.0, 0.1, "J"), "duration_s": Measured(1, 0, "s")}}}
+    good = {"by_phase": {"query 1": {"energy_j": Quantity(1.0, 0.1, "J"), "duration_s": Quantity(1, 0, "s")}}}
     result_json(RESULT | good, simulated=True, quantities=table)
-    bad = {"by_phase": {"query 1": {"energy_j": Measured(1.0, 0.1, "W")}}}
+    bad = {"by_phase": {"query 1": {"energy_j": Quantity(1.0, 0.1, "W")}}}
     with pytest.raises(ValueError, match=r"by_phase.query 1.energy_j is in 'W'"):
         result_json(RESULT | bad, simulated=True, quantities=table)
 
@@ -211,16 +212,16 @@ def test_percentiles_are_nearest_rank():
     one = a_repeat()
     expected = {"p50": 500e-6, "p95": 950e-6, "p99": 990e-6, "max": 1000e-6, "mean": 500.5e-6}
     assert {name: latency(one, name).value for name in expected} == pytest.approx(expected)
-    assert latency(replace(one, operations=OperationTable.empty()), "p50") == Missing("no operation was logged", "s")
+    assert latency(replace(one, operations=OperationTable.empty()), "p50") == missing("no operation was logged", "s")
 
 
 def test_without_a_log_the_loaders_own_count_stands_in():
     one = replace(a_repeat(), operations=OperationTable.empty(), counted=500)
     figures = YCSB.figures(one)
-    assert figures["operations"] == Figure(500.0, "1", 0.0)
+    assert figures["operations"] == exact(500.0, "1")
     assert figures["throughput_per_s"].value == pytest.approx(50.0)
     none = YCSB.figures(replace(one, counted=0))
-    assert none["energy_per_operation_j"] == Missing("no operation ended", "J")
+    assert none["energy_per_operation_j"] == missing("no operation ended", "J")
 
 
 def test_what_an_operation_costs_is_the_energy_over_their_number():
@@ -247,7 +248,7 @@ def test_a_memory_that_no_sample_saw_is_missing_and_not_0_bytes():
     cycle = Cycle(usual_phase("run", 1, 0, 10**9), None, ())
     repeat = SimpleNamespace(samples=SystemSamples.of_cycle(pa.table(columns), cycle, 4))
     memory = counter(repeat, "memory", "B")
-    assert isinstance(memory, Missing) and "no sample saw" in memory.reason
+    assert memory.value is None and "no sample saw" in memory.reason
 
 
 @pytest.mark.parametrize(("settles", "written_bytes"), [(True, 4e6), (False, 3e6)])
@@ -265,12 +266,12 @@ def test_bytes_are_those_of_run_and_settle_and_not_of_the_idle_after_it(settles,
 
 @pytest.mark.parametrize(("harness_u_j", "u_j"), [(0.3, 0.5), (None, None)])
 def test_what_cannot_be_told_apart_is_as_uncertain_as_the_harness_that_is_subtracted(harness_u_j, u_j):
-    share = Share(6.0, 3.0, "collinear")
-    attribution = Attribution({"read": share}, share, {}, Share(10.0, 0.4), 10, None, None)
-    harness = Figure(2.0, "J", harness_u_j, "clipped")
+    share = structs.replace(Quantity.from_standard(6.0, 3.0, "J"), reason="collinear")
+    attribution = Attribution({"read": share}, share, {}, Quantity.from_standard(10.0, 0.4, "J"), 10, None, None)
+    harness = Quantity(2.0, harness_u_j and 2 * harness_u_j, "J", reason="clipped")
     left = unseparated(SimpleNamespace(attribution=attribution, harness=harness))
     assert left.value == pytest.approx(8.0)
-    assert left.standard_u == (None if u_j is None else pytest.approx(u_j))
+    assert left.u == (None if u_j is None else pytest.approx(2 * u_j))
 
 
 @pytest.mark.parametrize(
@@ -278,9 +279,11 @@ def test_what_cannot_be_told_apart_is_as_uncertain_as_the_harness_that_is_subtra
     [(0.05, "-p target=9", []), (0.859, "-p target=9", ["86 %", "-p target=9"]), (0.3, "", ["30 %"])],
 )
 def test_a_result_says_so_if_operations_waited(waited, slower, words):
-    share = Share(6.0, 3.0)
-    attribution = Attribution({"read": share}, share, {}, Share(10.0, 0.4), 10, None, None, waited=waited)
-    repeats = [SimpleNamespace(attribution=outcome) for outcome in (Missing("no idle", "J"), attribution)]
+    share = Quantity.from_standard(6.0, 3.0, "J")
+    attribution = Attribution(
+        {"read": share}, share, {}, Quantity.from_standard(10.0, 0.4, "J"), 10, None, None, waited=waited
+    )
+    repeats = [SimpleNamespace(attribution=outcome) for outcome in (missing("no idle", "J"), attribution)]
     said = waiting_notices(repeats, slower)
     assert len(said) == bool(words)
     assert all(word in said[0].text for word in words) and not any("()" in notice.text for notice in said)

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from opjoule.base.notices import Notice, NoticeKind
-from opjoule.base.units import Missing
+from opjoule.base.units import missing
 from opjoule.energy.operations.computer_load import COLUMNS, COMPUTER, ComputerLoad
 from opjoule.energy.repeats import chi_square_probability
 from opjoule.results.answer import open_answer
@@ -139,9 +139,9 @@ def test_the_share_is_that_of_the_time_that_was_sampled():
 
 def test_repeats_without_samples_or_headline_have_no_notice():
     repeat = SimpleNamespace(samples=None, energy=SimpleNamespace(marginal=None))
-    repeat.samples = Missing("no system samples")
+    repeat.samples = missing("no system samples")
     headline = SimpleNamespace(key="marginal_energy_j", label="energy above idle")
-    assert stability_notices(headline, [repeat], [{"marginal_energy_j": Missing("no idle", "J")}]) == []
+    assert stability_notices(headline, [repeat], [{"marginal_energy_j": missing("no idle", "J")}]) == []
 
 
 def wrote(path, step_bytes):

@@ -5,7 +5,7 @@ from dataclasses import fields
 import pytest
 from opjoule.base.errors import AlignmentError
 from opjoule.base.notices import NoticeKind
-from opjoule.base.units import Measured, Missing
+from opjoule.base.units import Quantity, missing
 from opjoule.cli.measure.options import JobOptions
 from opjoule.energy.budget import PARTS, Budget
 from opjoule.runs.evaluation import until
@@ -30,8 +30,8 @@ def record(tmp_path, monkeypatch):
 def result(relative_u, shared=0.001):
     parts = dict.fromkeys(PARTS, 0.0) | {"gain": shared * 10 / 2}
     return {
-        "marginal_energy_per_operation_j": Measured(1e-4, relative_u * 1e-4, "J"),
-        "marginal_energy_j": Measured(10.0, relative_u * 10.0, "J"),
+        "marginal_energy_per_operation_j": Quantity(1e-4, relative_u * 1e-4, "J"),
+        "marginal_energy_j": Quantity(10.0, relative_u * 10.0, "J"),
         "marginal_budget": Budget(parts),
     }
 
@@ -81,7 +81,7 @@ def test_it_ends_at_once_where_what_repeats_share_is_wider(record):
 
 
 def test_a_figure_that_is_withheld_ends_it(record):
-    withheld = {"marginal_energy_per_operation_j": Missing("withheld: settle limit", "J")}
+    withheld = {"marginal_energy_per_operation_j": missing("withheld: settle limit", "J")}
     assert Until(record, HEADLINE, 0.01, 30, lambda: withheld)(3)
     assert "settle limit" in until_notices(record.run.until_u)[0].text
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 from opjoule.base.notices import Notice, NoticeKind
-from opjoule.base.units import Measured, Missing
+from opjoule.base.units import Quantity, missing
 from opjoule.cli.measure.command import exit_status, print_outcome
 from opjoule.runs.evaluation.faults import withhold
 from opjoule.runs.evaluation.wording import YCSB_QUANTITIES as YCSB
@@ -32,7 +32,7 @@ COUNTED = {
 
 
 def entries():
-    numbers = {quantity.key: Measured(1.0, 0.1, quantity.unit) for quantity in YCSB if "." not in quantity.key}
+    numbers = {quantity.key: Quantity(1.0, 0.1, quantity.unit) for quantity in YCSB if "." not in quantity.key}
     groups = {quantity.top: {} for quantity in YCSB if "." in quantity.key}
     by_repeat = {key: {} for key in ("energy_j", "latency_s.p99", "power_w", "duration_s")}
     return numbers | groups | {"by_repeat": by_repeat}
@@ -56,7 +56,7 @@ def test_what_a_fault_makes_wrong_is_missing_with_the_fault_as_its_reason(group,
 
 
 def test_a_missing_number_keeps_its_unit():
-    assert withhold(entries(), {ENERGY: "x"}, YCSB)["power_w"] == Missing("withheld: x", "W")
+    assert withhold(entries(), {ENERGY: "x"}, YCSB)["power_w"] == missing("withheld: x", "W")
 
 
 def test_the_first_fault_of_a_group_is_kept(tmp_path):

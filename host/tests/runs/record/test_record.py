@@ -7,7 +7,7 @@ import json
 import pytest
 from opjoule.base.errors import BadInput, RecordFault
 from opjoule.base.notices import Notice, NoticeKind
-from opjoule.base.units import Measured, Missing, exact
+from opjoule.base.units import Quantity, exact, missing
 from opjoule.energy.budget import PARTS, Budget
 from opjoule.runs.evaluation.result_file import result_json
 from opjoule.runs.evaluation.wording import YCSB_QUANTITIES as YCSB
@@ -95,21 +95,21 @@ def test_an_unreadable_record_is_one_line(tmp_path, content, said):
 def entries():
     """Every key of the schema, some measured, some absent with a reason."""
     required = [quantity for quantity in YCSB if quantity.required and "." not in quantity.key]
-    numbers = {quantity.key: Missing("not measured in this test", quantity.unit) for quantity in required}
-    numbers |= {"energy_j": Measured(10.0, 0.1, "J"), "operations": exact(1000, "1")}
+    numbers = {quantity.key: missing("not measured in this test", quantity.unit) for quantity in required}
+    numbers |= {"energy_j": Quantity(10.0, 0.1, "J"), "operations": exact(1000, "1")}
     return numbers | {
-        "latency_s": Missing("no operation was logged"),
-        "by_activity": Missing("not attributed", "J"),
-        "by_component": Missing("not attributed", "J"),
+        "latency_s": missing("no operation was logged"),
+        "by_activity": missing("not attributed", "J"),
+        "by_component": missing("not attributed", "J"),
         "budget": Budget(dict.fromkeys(PARTS, 0.5)),
         "by_operation": {
             "read": {
                 "count": exact(1000, "1"),
-                "energy_per_operation_j": Measured(0.01, 0.001, "J"),
+                "energy_per_operation_j": Quantity(0.01, 0.001, "J"),
                 "identifiable": True,
             }
         },
-        "alignment": {"method": "sync-edges", "residual_s": Measured(1e-6, 0.0, "s"), "checks": []},
+        "alignment": {"method": "sync-edges", "residual_s": Quantity(1e-6, 0.0, "s"), "checks": []},
     }
 
 
@@ -137,8 +137,8 @@ def test_a_result_without_one_of_its_keys_is_refused(key):
         ({"energy_j": 10.0}, "energy_j is 10.0"),
         ({"energy_j": {"value": None, "u": None, "unit": "J"}}, "null without a reason"),
         ({"energy_j": {"value": 1.0, "u": None, "unit": "J"}}, "null without a reason"),
-        ({"power_w": Measured(1, 0, "mW")}, "in 'mW', expected 'W'"),
-        ({"budget": {"gain": Measured(1, 0, "J")}}, "budget lacks offset"),
+        ({"power_w": Quantity(1, 0, "mW")}, "in 'mW', expected 'W'"),
+        ({"budget": {"gain": Quantity(1, 0, "J")}}, "budget lacks offset"),
         ({"alignment": {"method": None}}, "alignment lacks residual_s"),
         ({"by_operation": {"read": {"count": exact(1, "1")}}}, "by_operation.read lacks"),
     ],

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from opjoule.base.errors import RecordFault
 from opjoule.base.notices import Notice, NoticeKind
-from opjoule.base.units import Measured, k_of
+from opjoule.base.units import from_json
 from opjoule.cli.report import run_report
 from opjoule.cli.short_commands import ReportOptions
 from opjoule.pages.report.timeline import read_timeline
@@ -106,9 +106,9 @@ def test_an_earlier_record_is_analysed_to_the_figures_that_it_had(tmp_path):
     wanted = json.loads((ROOT / "host/tests/support/earlier_figures.json").read_text())
     figures = {path: quantity(result, path) for path in wanted}
     for path, (value, u) in wanted.items():
-        k = k_of(result[BUDGET_OF[path.partition(".")[0]]]) if "budget." in path else 2.0
+        k = from_json(result[BUDGET_OF[path.partition(".")[0]]]).k if "budget." in path else 2.0
         assert figures[path].value == pytest.approx(value * k / 2, rel=1e-12, abs=0), path
-        standard_u = figures[path].standard_u if isinstance(figures[path], Measured) else None
+        standard_u = figures[path].standard_u if figures[path].u is not None else None
         assert standard_u == (None if u is None else pytest.approx(u / 2, rel=1e-9, abs=0)), path
     assert RunRecord.open(tmp_path / "earlier").run.sensor.shunt.ohm == 0.1
 

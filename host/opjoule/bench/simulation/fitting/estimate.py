@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from opjoule.base.units import COVERAGE_FACTOR
+from opjoule.base.coverage import COVERAGE_FACTOR
 
 LEAST_W: Final = 0.02
 _CORES_RUN: Final = "a run that keeps 1, 2, ... all cores busy: host/measure.py twin prints it"

@@ -13,9 +13,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Final, Self
 
+from opjoule.base.coverage import COVERAGE_FACTOR
 from opjoule.base.errors import OpJouleError, RecordFault
-from opjoule.base.units import COVERAGE_FACTOR, excess_of, k_of
-from opjoule.energy.comparison import Side
+from opjoule.base.units import Quantity
 from opjoule.energy.trace.parquet_file import checked_metadata
 from opjoule.results.answer import Answer, open_answer
 from opjoule.results.comparison.run_warnings import marks_of, summary_of
@@ -63,7 +63,7 @@ class PhaseRow:
     k: Mapping[str, float] = field(default_factory=dict)
     """Coverage factor of the measures for which it is not 2."""
     shared: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    """Contributions to the measures that other rows share, as in `Side.shared`; empty for a sensor without a name."""
+    """Contributions to the measures that other rows share, as in `Quantity.shared`; empty for an unnamed sensor."""
     answer: Any = None
     not_supported: str = ""
     why: str = ""
@@ -84,11 +84,10 @@ class PhaseRow:
         """The database; empty for a study without databases."""
         return self.cell.get(SYSTEM, "")
 
-    def side(self, measure: str) -> Side:
+    def side(self, measure: str) -> Quantity:
         """One measure as a side of a comparison; exact if it has no uncertainty."""
         k = self.k.get(measure, COVERAGE_FACTOR)
-        standard_u, shared = self.u.get(measure, 0.0) / k, self.shared.get(measure, {})
-        return Side(self.measures[measure], standard_u, "", shared, excess=excess_of(k))
+        return Quantity(self.measures[measure], self.u.get(measure, 0.0), "", k, shared=self.shared.get(measure, {}))
 
     @property
     def place(self) -> Place:
@@ -292,7 +291,7 @@ def _rows(of: _Measured, apart: Mapping[str, str]) -> list[PhaseRow]:
                 operations=int(line["operations"]),
                 measures={} if line["not_supported"] else measures | figures,
                 u={key: float(energies[name]["u"]) * factor for key, (name, factor) in stated.items()},
-                k={key: k_of(energies[name]) for key, (name, _) in stated.items()},
+                k={key: float(energies[name].get("k", COVERAGE_FACTOR)) for key, (name, _) in stated.items()},
                 shared={
                     key: {source: part * factor for source, part in parts.items()}
                     for key, (name, factor) in stated.items()

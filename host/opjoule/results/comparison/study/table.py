@@ -12,8 +12,7 @@ from rich.table import Table
 from opjoule.base.files import csv_text, write_whole
 from opjoule.base.scripts import program
 from opjoule.base.terminal import terminal
-from opjoule.base.units import counted
-from opjoule.energy.comparison import Side
+from opjoule.base.units import Quantity, counted
 from opjoule.results.comparison.contrasts import Compared, Contrast, Question, judged, why_not_judged
 from opjoule.results.comparison.ranking import Ranking, ranked
 from opjoule.results.comparison.run_warnings import print_above, warnings_of
@@ -74,8 +73,8 @@ def _best(measure: str, which: str, rows: Sequence[PhaseRow]) -> Best | None:
             by_system.setdefault(row.system, []).append(row)
     if not by_system:
         return None
-    sides = {name: Side.mean([row.side(measure) for row in of]) for name, of in by_system.items()}
-    ordered = sorted(sides, key=lambda name: sides[name].value, reverse=which == "most")
+    sides = {name: Quantity.mean([row.side(measure) for row in of]) for name, of in by_system.items()}
+    ordered = sorted(sides, key=lambda name: float(sides[name]), reverse=which == "most")
     ranking = _ranking(measure, sides, ordered, is_rate=which == "most")
     system = ranking.best or ordered[0]
     single = bool({*ordered[:2]} & {*ranking.unjudged})
@@ -87,7 +86,7 @@ def _best(measure: str, which: str, rows: Sequence[PhaseRow]) -> Best | None:
     return Best(*best, apart, len(ordered) > 1 and single, too_short)
 
 
-def _ranking(measure: str, sides: Mapping[str, Side], ordered: Sequence[str], *, is_rate: bool) -> Ranking:
+def _ranking(measure: str, sides: Mapping[str, Quantity], ordered: Sequence[str], *, is_rate: bool) -> Ranking:
     """The systems of one cell, ranked as a comparison ranks its groups; all its pairs are judged together."""
     of = Definition(measure, next(iter(sides.values())).unit, Topic.PART)
     contrasts = [
@@ -98,13 +97,13 @@ def _ranking(measure: str, sides: Mapping[str, Side], ordered: Sequence[str], *,
     return ranked(Ranking(compared, of, {}, "", is_rate=is_rate), ordered)
 
 
-def mean_with_u(records: Sequence[Side]) -> tuple[float, float | None]:
+def mean_with_u(records: Sequence[Quantity]) -> tuple[float, float | None]:
     """Mean of the records of one cell; a value without an uncertainty is exact in its own record.
 
     Returns: the mean and its expanded uncertainty, None for a single record without one.
     """
-    side = Side.mean(records)
-    return side.value, side.expanded_u if side.repeated or side.standard_u > 0 else None
+    mean = Quantity.mean(records)
+    return float(mean), mean.u if mean.is_repeated or mean.u else None
 
 
 def _too_short(rows: Sequence[PhaseRow]) -> tuple[tuple[str, float], ...]:

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from opjoule.base.toml_file import matches
-from opjoule.energy.comparison import Side, difference, log_limits
+from opjoule.base.units import Quantity
+from opjoule.energy.comparison import difference, log_limits
 from opjoule.results.comparison.cell_mean import comparison_side, paired_logs
 from opjoule.results.comparison.compared_run import ComparedRun
 from opjoule.results.comparison.contrasts import LIMIT, SINGLE_RUNS, TOO_SHORT_RUNS, why_not_judged
@@ -36,7 +37,7 @@ WIDEST: Final = 10.0
 SIMULATED: Final = "SIMULATED"
 ELSEWHERE: Final = "another computer than the paper's"
 CACHED: Final = "the simulation does not drop the page cache"
-Logs = tuple[Side, Side]
+Logs = tuple[Quantity, Quantity]
 """Logarithms of one measure in the two cells of a conclusion."""
 _NAMED: Final = {DEVICE: "board", STORAGE: "medium", SCALE: "size"}
 """Setting -> its name in a verdict. A count is a size, and any other axis has its own name."""
@@ -48,7 +49,7 @@ class Sample:
 
     cell: Mapping[str, str]
     phase: str
-    sides: Mapping[str, Side]
+    sides: Mapping[str, Quantity]
     """Measure -> its value with its uncertainty."""
     simulated: bool
     too_short: bool = False
@@ -134,7 +135,7 @@ class PaperVerdict:
 
 def ratio_of(logs: Logs | None) -> float:
     """Ratio of two figures from their logarithms; nan without them."""
-    return math.nan if logs is None else math.exp(difference(*logs).value)
+    return math.nan if logs is None else math.exp(float(difference(*logs)))
 
 
 def _about_one(limits: tuple[float, float], about: float) -> str:
@@ -180,17 +181,17 @@ def _answers(study: StudyFolder, of: PaperConclusion, samples: Sequence[Sample])
 def _logs(measure: str, one: Sequence[Sample], other: Sequence[Sample]) -> Logs | None:
     """Logarithms of a measure in two cells; None if a cell has no value, or one that is not above 0."""
     known = [[sample for sample in samples if measure in sample.sides] for samples in (one, other)]
-    if not all(known) or min(sample.sides[measure].value for side in known for sample in side) <= 0:
+    if not all(known) or min(float(sample.sides[measure]) for side in known for sample in side) <= 0:
         return None
-    by_block: list[dict[int, Side]] = []
+    by_block: list[dict[int, Quantity]] = []
     for side in known:
-        of_block: dict[int, list[Side]] = {}
+        of_block: dict[int, list[Quantity]] = {}
         for sample in side:
             of_block.setdefault(sample.block, []).append(sample.sides[measure].log)
-        by_block.append({block: Side.mean(logs) for block, logs in of_block.items()})
+        by_block.append({block: Quantity.mean(logs) for block, logs in of_block.items()})
     if (paired := paired_logs(*by_block)) is not None:
         return paired
-    a, b = (Side.mean([sample.sides[measure].log for sample in side]) for side in known)
+    a, b = (Quantity.mean([sample.sides[measure].log for sample in side]) for side in known)
     return a, b
 
 

@@ -4,13 +4,13 @@ import math
 from collections.abc import Callable
 from typing import Final
 
+from msgspec.structs import replace
+
 from opjoule.attribution.columns import FOREGROUND, TAIL, WRITE_BACK
-from opjoule.attribution.shares import Share
-from opjoule.base.units import Missing
-from opjoule.energy.comparison import Side, difference
-from opjoule.runs.evaluation.quantities.common import above_idle
+from opjoule.base.units import Quantity, missing, unstated
+from opjoule.energy.comparison import difference
+from opjoule.runs.evaluation.quantities.common import above_idle, idle_power
 from opjoule.runs.evaluation.quantities.definition import Definition, Topic
-from opjoule.runs.evaluation.quantities.figures import Figure
 from opjoule.runs.evaluation.quantities.repeat import NO_IDLE, Repeat
 from opjoule.runs.record.groups import ABOVE_IDLE, ENERGY, PER_OPERATION
 
@@ -21,66 +21,60 @@ _MEDIUM: Final = {
 }
 
 
-def share_figure(share: Share) -> Figure | Missing:
-    """A share of the energy [J], or the reason why it is not identifiable."""
-    if share.unidentified:
-        return Missing(share.unidentified, "J")
-    return Figure(share.energy_j, "J", share.standard_u_j)
+def identified(share: Quantity) -> Quantity:
+    """A share of the energy [J] with its own interval; missing if it is not identifiable."""
+    return missing(share.reason, "J") if share.reason else replace(share, shared={})
 
 
-def idle(repeat: Repeat) -> Figure | Missing:
+def idle(repeat: Repeat) -> Quantity:
     """Idle power times the run's duration [J]."""
-    known = repeat.energy.idle
-    if known is None:
-        return Missing(NO_IDLE, "J")
-    return Figure.measured(known.power, known.shared).scale(repeat.run_s, "J")
+    return idle_power(repeat).scale(repeat.run_s, "J")
 
 
-def foreground(repeat: Repeat) -> Figure | Missing:
+def foreground(repeat: Repeat) -> Quantity:
     """Energy of the operations during their execution, less the harness [J]."""
-    if isinstance(repeat.attribution, Missing):
-        return Missing(repeat.attribution.reason, "J")
-    energy = share_figure(repeat.attribution.foreground)
-    return energy if isinstance(energy, Missing) else _without_harness(energy, repeat.harness)
+    if isinstance(repeat.attribution, Quantity):
+        return missing(repeat.attribution.reason, "J")
+    return _without_harness(identified(repeat.attribution.foreground), repeat.harness)
 
 
-def _without_harness(energy: Figure, harness: Figure | Missing) -> Figure:
+def _without_harness(energy: Quantity, harness: Quantity) -> Quantity:
     """An energy that includes the harness, less the harness if that is known."""
-    if isinstance(harness, Missing):
+    if energy.value is None or harness.value is None:
         return energy
-    us_j = energy.standard_u, harness.standard_u
-    u_j = None if us_j[0] is None or us_j[1] is None else math.hypot(us_j[0], us_j[1])
-    return Figure(energy.value - harness.value, "J", u_j, harness.reason)
+    left_j = energy.value - harness.value
+    if energy.u is None or harness.u is None:
+        return unstated(left_j, "J", harness.reason)
+    return Quantity.from_standard(left_j, math.hypot(energy.standard_u, harness.standard_u), "J")
 
 
-def activity(name: str) -> Callable[[Repeat], Figure | Missing]:
+def activity(name: str) -> Callable[[Repeat], Quantity]:
     """The formula of an activity's energy [J]."""
 
-    def of_repeat(repeat: Repeat) -> Figure | Missing:
-        if isinstance(repeat.attribution, Missing):
-            return Missing(repeat.attribution.reason, "J")
+    def of_repeat(repeat: Repeat) -> Quantity:
+        if isinstance(repeat.attribution, Quantity):
+            return missing(repeat.attribution.reason, "J")
         share = repeat.attribution.activities.get(name)
         if share is None:
             why = _MEDIUM.get(name, f"the engine reported no {name}")
-            return Missing(f"not found: {why}", "J")
-        return share_figure(share)
+            return missing(f"not found: {why}", "J")
+        return identified(share)
 
     return of_repeat
 
 
-def unseparated(repeat: Repeat) -> Figure | Missing:
+def unseparated(repeat: Repeat) -> Quantity:
     """Sum of the parts that are not identifiable [J]."""
-    if isinstance(repeat.attribution, Missing):
-        return Missing(repeat.attribution.reason, "J")
-    share = repeat.attribution.unseparated
-    rest = Figure(share.energy_j, "J", share.standard_u_j)
-    if repeat.attribution.foreground.unidentified:
+    if isinstance(repeat.attribution, Quantity):
+        return missing(repeat.attribution.reason, "J")
+    rest = replace(repeat.attribution.unseparated, reason="")
+    if repeat.attribution.foreground.reason:
         # The harness is identifiable, and part of the foreground.
         return _without_harness(rest, repeat.harness)
     return rest
 
 
-def _activity(name: str, meaning: str, formula: Callable[[Repeat], Figure | Missing]) -> Definition:
+def _activity(name: str, meaning: str, formula: Callable[[Repeat], Quantity]) -> Definition:
     return Definition(f"by_activity.{name}", "J", Topic.PART, name, meaning, formula, rests_on=_ALL)
 
 
@@ -112,41 +106,37 @@ MODEL: Final = (
 )
 
 
-def storage(repeat: Repeat) -> Figure | Missing:
+def storage(repeat: Repeat) -> Quantity:
     """Energy of the medium above idle [J], from the sensor in its supply, otherwise from the model."""
     if repeat.storage:
         marginal = repeat.storage.marginal
-        return Figure.energy(marginal.energy, marginal.budget.shared) if marginal else Missing(NO_IDLE, "J")
-    if isinstance(repeat.attribution, Missing):
-        return Missing(repeat.attribution.reason, "J")
+        return marginal.energy if marginal else missing(NO_IDLE, "J")
+    if isinstance(repeat.attribution, Quantity):
+        return missing(repeat.attribution.reason, "J")
     parts = ("sync", WRITE_BACK, TAIL)
     shares = [share for name, share in repeat.attribution.activities.items() if name in parts]
     if not shares:
-        return Missing(f"not found: {_MEDIUM[WRITE_BACK]}", "J")
-    if why := next((share.unidentified for share in shares if share.unidentified), ""):
-        return Missing(why, "J")
-    return Figure(math.fsum(share.energy_j for share in shares), "J", None, MODEL)
+        return missing(f"not found: {_MEDIUM[WRITE_BACK]}", "J")
+    if why := next((share.reason for share in shares if share.reason), ""):
+        return missing(why, "J")
+    return unstated(math.fsum(map(float, shares)), "J", MODEL)
 
 
-def rest(repeat: Repeat) -> Figure | Missing:
+def rest(repeat: Repeat) -> Quantity:
     """Energy of processor, memory and the rest of the board above idle [J]: the board's energy less the medium's."""
     whole, medium = above_idle("marginal", repeat), storage(repeat)
-    if isinstance(whole, Missing) or isinstance(medium, Missing):
-        return medium if isinstance(medium, Missing) else whole
+    if whole.value is None or medium.value is None:
+        return medium if medium.value is None else whole
     if repeat.storage:
         return without(whole, medium) if repeat.storage.of_board else whole
-    return Figure(whole.value - medium.value, "J", None, MODEL)
+    return unstated(whole.value - medium.value, "J", MODEL)
 
 
-def without(whole: Figure, part: Figure) -> Figure:
+def without(whole: Quantity, part: Quantity) -> Quantity:
     """Difference of two sensors' energies; a reference that both were calibrated against moves them together."""
-    if whole.standard_u is None or part.standard_u is None:
-        return Figure(whole.value - part.value, "J", None, whole.reason or part.reason)
-    left = difference(
-        Side(whole.value, whole.standard_u, "J", whole.shared),
-        Side(part.value, part.standard_u, "J", part.shared),
-    )
-    return Figure(left.value, "J", left.standard_u)
+    if whole.u is None or part.u is None:
+        return unstated(float(whole) - float(part), "J", whole.reason or part.reason)
+    return difference(whole, part)
 
 
 COMPONENTS: Final = (
@@ -168,26 +158,22 @@ def asked_bytes(repeat: Repeat, writes: bool) -> float:
     return float(sum(size for name, size in moved.items() if (name not in READS) == writes))
 
 
-def amplification(repeat: Repeat, counter: str, *, writes: bool) -> Figure | Missing:
+def amplification(repeat: Repeat, counter: str, *, writes: bool) -> Quantity:
     """Bytes to or from the medium during run and settle, divided by the bytes requested."""
     value_bytes = asked_bytes(repeat, writes)
-    if isinstance(repeat.samples, Missing):
-        return Missing(repeat.samples.reason, "1")
+    if isinstance(repeat.samples, Quantity):
+        return missing(repeat.samples.reason, "1")
     if not value_bytes:
-        return Missing(f"no operation {'wrote' if writes else 'read'} bytes of values", "1")
+        return missing(f"no operation {'wrote' if writes else 'read'} bytes of values", "1")
     moved_bytes = repeat.samples.grown(counter, settle=True)
-    return Figure(moved_bytes / value_bytes, "1", None, "counters of the board")
+    return unstated(moved_bytes / value_bytes, "1", "counters of the board")
 
 
-def energy_per_byte(repeat: Repeat) -> Figure | Missing:
+def energy_per_byte(repeat: Repeat) -> Quantity:
     """Energy above idle divided by all bytes of values that operations moved [J/B]."""
     energy = above_idle("marginal", repeat)
     value_bytes = asked_bytes(repeat, True) + asked_bytes(repeat, False)
-    if isinstance(energy, Missing):
-        return Missing(energy.reason, "J/B")
-    if not value_bytes:
-        return Missing("no operation moved bytes of values", "J/B")
-    return energy.scale(1.0 / value_bytes, "J/B")
+    return energy.over(value_bytes, "no operation moved bytes of values", "J/B")
 
 
 READS: Final = ("read", "scan")

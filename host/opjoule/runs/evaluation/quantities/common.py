@@ -6,84 +6,62 @@ the tables of docs/reference/run-record.md (host/quantities_page.py) and the tes
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from statistics import fmean
 from typing import Final
 
-from opjoule.base.units import Measured, Missing, Unstated, exact
+from opjoule.base.units import Quantity, exact, missing, unstated
+from opjoule.energy.baseline import MarginalEnergy
 from opjoule.energy.budget import PARTS
 from opjoule.energy.window import seen
 from opjoule.runs.evaluation.quantities.definition import LAST, Definition, Topic
-from opjoule.runs.evaluation.quantities.figures import Figure
 from opjoule.runs.evaluation.quantities.repeat import NO_IDLE, NO_SETTLE, Repeat
 from opjoule.runs.record.groups import ABOVE_IDLE, ENERGY
 
 
-def run_energy(repeat: Repeat) -> Figure:
-    """Energy of the run's window [J]."""
-    return Figure.energy(repeat.energy.run.energy, repeat.energy.run.budget.shared)
-
-
-def above_idle(name: str, repeat: Repeat) -> Figure | Missing:
+def above_idle(name: str, repeat: Repeat) -> Quantity:
     """One of the energies above idle [J], by its name in RepeatEnergy."""
-    if marginal := getattr(repeat.energy, name):
-        return Figure.energy(marginal.energy, marginal.budget.shared)
-    return Missing(NO_IDLE if repeat.energy.idle is None else NO_SETTLE, "J")
+    known: MarginalEnergy | None = getattr(repeat.energy, name)
+    return known.energy if known else missing(NO_IDLE if repeat.energy.idle is None else NO_SETTLE, "J")
 
 
-def power(repeat: Repeat) -> Figure:
-    """Mean power of the run [W]; the timebase is in both energy and time and cancels in their quotient."""
-    run = run_energy(repeat)
-    stated = repeat.energy.run.power
-    mean = replace(run.scale(1.0 / repeat.energy.run.window.duration_s, "W"), excess=stated.excess)
-    return replace(mean, standard_u=None if run.lower_bound else stated.standard_u)
-
-
-def idle_power(repeat: Repeat) -> Figure | Missing:
+def idle_power(repeat: Repeat) -> Quantity:
     """Mean power of the idle phases [W]."""
     idle = repeat.energy.idle
-    return Figure.measured(idle.power, idle.shared) if idle else Missing(NO_IDLE, "W")
+    return idle.power if idle else missing(NO_IDLE, "W")
 
 
-def seconds(repeat: Repeat, length_s: float | None) -> Figure | Missing:
+def seconds(repeat: Repeat, length_s: float | None) -> Quantity:
     """A duration by the board's clock [s]."""
     if length_s is None:
-        return Missing("no settle phase", "s")
-    return Figure(length_s, "s", repeat.clock_u * length_s)
+        return missing("no settle phase", "s")
+    return Quantity.from_standard(length_s, repeat.clock_u * length_s, "s")
 
 
-def counter(repeat: Repeat, name: str, unit: str) -> Figure | Missing:
+def counter(repeat: Repeat, name: str, unit: str) -> Quantity:
     """Use of processor, medium or memory, from the system samples."""
     samples = repeat.samples
-    if isinstance(samples, Missing):
-        return Missing(samples.reason, unit)
+    if isinstance(samples, Quantity):
+        return missing(samples.reason, unit)
     if name == "cpu":
         value = samples.grown("cpu_busy_s", settle=False) / (samples.span_s * samples.cores)
     elif name == "memory":
         value = samples.peak("rss_bytes")
         if value == 0:
-            return Missing("no sample saw the memory of the work's processes", unit)
+            return missing("no sample saw the memory of the work's processes", unit)
     else:
         moved = ("read", "written") if name == "moved" else (name,)
         value = sum(samples.grown(f"device_{direction}_bytes", settle=True) for direction in moved)
-    return Figure(value, unit, None, "counter of the board")
+    return unstated(value, unit, "counter of the board")
 
 
-def seen_share(repeat: Repeat) -> Figure:
-    """Fraction of the run in which the current was converted."""
-    share = seen([repeat.energy.run])
-    return Figure(share.value, share.unit, None, share.reason)
-
-
-def mean_share(repeats: Sequence[Figure | Missing]) -> Unstated:
+def mean_share(repeats: Sequence[Quantity]) -> Quantity:
     """Mean of a counted share; the spread between repeats is not an uncertainty."""
-    figures = [figure for figure in repeats if isinstance(figure, Figure)]
-    return Unstated(fmean(figure.value for figure in figures), "1", figures[0].reason)
+    return unstated(fmean(map(float, repeats)), "1", repeats[0].reason)
 
 
-def total(repeats: Sequence[Figure | Missing]) -> Measured:
+def total(repeats: Sequence[Quantity]) -> Quantity:
     """Sum of counts."""
-    return exact(sum(figure.value for figure in repeats if isinstance(figure, Figure)), "1")
+    return exact(sum(map(float, repeats)), "1")
 
 
 def budget_parts(budget: str, meaning: str, *rests_on: str, required: bool = False) -> tuple[Definition, ...]:
@@ -112,7 +90,7 @@ COMMON: Final = (
     Definition(
         "run_energy_j", "J", Topic.ENERGY, "… of the run alone",
         "supply voltage times current, from the first operation to the last",
-        run_energy, rests_on=(ENERGY,), of_sensors=True,
+        lambda repeat: repeat.energy.run.energy, rests_on=(ENERGY,), of_sensors=True,
         tile="of the run alone", line=("run alone", "{duration_s}, idle power included"),
     ),
     Definition(
@@ -123,7 +101,8 @@ COMMON: Final = (
         line=("settle", "above idle, {settle_s} from the last operation to rest"),
     ),
     Definition(
-        "power_w", "W", Topic.POWER, "power", "mean of the run", power, rests_on=(ENERGY,), of_sensors=True,
+        "power_w", "W", Topic.POWER, "power", "mean of the run",
+        lambda repeat: repeat.energy.run.power, rests_on=(ENERGY,), of_sensors=True,
         tile="power of the run", column="power", line=("power", "mean of the run; idle {idle_power_w}"),
         traced="mean power", compared=True,
     ),
@@ -176,11 +155,11 @@ COMMON: Final = (
     ),
     Definition(
         "seen_share", "1", Topic.CHECK, "seen", "part of the run in which the meter converted the current",
-        seen_share, mean_share, required=False,
+        lambda repeat: seen([repeat.energy.run]), mean_share, required=False,
     ),
     Definition(
         "lost_samples", "1", Topic.CHECK, "lost samples", "conversions that were made and did not arrive",
-        lambda repeat: Figure(float(repeat.energy.whole.lost_samples), "1", 0.0), total, of_sensors=True,
+        lambda repeat: exact(float(repeat.energy.whole.lost_samples), "1"), total, of_sensors=True,
         line=("lost samples", ""),
     ),
     *budget_parts(

@@ -8,14 +8,14 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
-from opjoule.base.units import Missing, Quantity
-from opjoule.runs.evaluation.quantities.figures import Figure, Figures, over_repeats
+from opjoule.base.units import Quantity
+from opjoule.runs.evaluation.quantities.figures import Figures, over_repeats
 from opjoule.runs.evaluation.quantities.repeat import Repeat
 
 FIRST: Final = -1
 LAST: Final = 1
 
-Formula = Callable[[Repeat], Figure | Missing]
+Formula = Callable[[Repeat], Quantity]
 Place = Literal["headline", "tile", "column", "line", "traced", "compared", "budget", "table"]
 
 ALL_TOLD: Final = "all_told_energy_per_operation_j"
@@ -61,8 +61,8 @@ class Definition:
     label: str = ""
     meaning: str = ""
     formula: Formula | None = None
-    """Figure of one repeat; None if the measurement, not a repeat, gives it."""
-    over: Callable[[Sequence[Figure | Missing]], Quantity] = over_repeats
+    """Quantity of one repeat; None if the measurement, not a repeat, gives it."""
+    over: Callable[[Sequence[Quantity]], Quantity] = over_repeats
     """Function that combines the figures of all repeats."""
     rests_on: tuple[str, ...] = ()
     """Groups among ENERGY, ABOVE_IDLE and PER_OPERATION whose faults withhold the quantity."""

@@ -1,97 +1,49 @@
-"""A figure of each repeat, and its mean, spread and interval over all repeats.
+"""A quantity of each repeat, and its mean, spread and interval over all repeats.
 
 The repeats share their systematic errors (one sensor, one clock), which therefore do not average out. The spread
-between repeats is a separate part. The interval of every figure includes both.
+between repeats is a separate part. The interval of every quantity includes both.
 Source: JCGM 100:2008, 4.2.3 (spread of repeats), G.3 (Student's t), 5.1.2.
 """
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from statistics import fmean, stdev
-from typing import Self
 
-from opjoule.base.units import Measured, Missing, Quantity, Unstated, excess_kurtosis
+from opjoule.base.units import Quantity, mean_shared, missing
 from opjoule.energy.budget import Budget
 from opjoule.energy.repeats import repeat_standard_u
 from opjoule.runs.record.result import RepeatValues
 
-
-@dataclass(frozen=True)
-class Figure:
-    """A number from one repeat."""
-
-    value: float
-    unit: str
-    standard_u: float | None
-    """Standard uncertainty from sources common to all repeats; None if it is not stated."""
-    reason: str = ""
-    """Why the uncertainty is not stated."""
-    lower_bound: bool = False
-    """Whether the true value may be larger without bound: samples were at the end of the meter's range."""
-    shared: Mapping[str, float] = field(default_factory=dict)
-    """Contributions that figures of other runs share, as in `Budget.shared`."""
-    excess: float = 0.0
-    """Excess kurtosis of the errors common to all repeats."""
-
-    @classmethod
-    def energy(cls, energy: Measured | Unstated, shared: Mapping[str, float] | None = None) -> Self:
-        """An energy [J]; one without an uncertainty is a lower bound."""
-        if isinstance(energy, Measured):
-            return cls.measured(energy, shared)
-        return cls(energy.value, energy.unit, None, energy.reason, lower_bound=True)
-
-    @classmethod
-    def measured(cls, number: Measured, shared: Mapping[str, float] | None = None) -> Self:
-        """A number with its uncertainty."""
-        return cls(number.value, number.unit, number.standard_u, shared=shared or {}, excess=number.excess)
-
-    def scale(self, factor: float, unit: str | None = None) -> Self:
-        """The figure times an exact factor."""
-        u = None if self.standard_u is None else self.standard_u * abs(factor)
-        shared = {name: factor * contribution for name, contribution in self.shared.items()}
-        return replace(self, value=self.value * factor, unit=unit or self.unit, standard_u=u, shared=shared)
+Figures = Mapping[str, Quantity]
+"""Quantities of one repeat by their dotted path in result.json."""
 
 
-Figures = Mapping[str, Figure | Missing]
-"""Figures of one repeat by their dotted path in result.json."""
-
-
-def over_repeats(repeats: Sequence[Figure | Missing]) -> Quantity:
-    """Mean of one figure over all repeats; missing if any repeat lacks it."""
-    absent = [(number, figure) for number, figure in enumerate(repeats, 1) if isinstance(figure, Missing)]
+def over_repeats(repeats: Sequence[Quantity]) -> Quantity:
+    """Mean of one quantity over all repeats; missing if any repeat lacks it."""
+    absent = [(number, one) for number, one in enumerate(repeats, 1) if one.value is None]
     if absent:
         number, lacking = absent[0]
         whose = f"repeat {number}: " if len(absent) < len(repeats) else ""
-        return Missing(whose + lacking.reason, lacking.unit)
-    figures = [figure for figure in repeats if isinstance(figure, Figure)]
-    values = [figure.value for figure in figures]
-    if bound := next((figure for figure in figures if figure.lower_bound), None):
-        return Unstated(fmean(values), bound.unit, bound.reason)
-    shared = [figure.standard_u for figure in figures if figure.standard_u is not None]
-    if len(figures) == 1:
-        (one,) = figures
-        if one.standard_u is None:
-            return Unstated(one.value, one.unit, one.reason)
-        return Measured.from_standard(one.value, one.standard_u, one.unit, one.excess)
-    parts = [
-        (fmean(shared) if shared else 0.0, fmean(figure.excess for figure in figures)),
-        (repeat_standard_u(values), 0.0),
-    ]
-    standard_u = math.hypot(*(u for u, _ in parts))
-    return Measured.from_standard(fmean(values), standard_u, figures[0].unit, excess_kurtosis(parts))
+        return missing(whose + lacking.reason, lacking.unit)
+    if len(repeats) == 1:
+        return repeats[0]
+    values = [float(one) for one in repeats]
+    if bound := next((one for one in repeats if one.unbounded), None):
+        return Quantity(fmean(values), None, bound.unit, reason=bound.reason)
+    stated = [one for one in repeats if one.u is not None]
+    common_u = fmean(one.standard_u for one in stated) if stated else 0.0
+    excess = sum(one.excess for one in stated) / len(repeats)
+    return Quantity.of_values(values, repeats[0].unit, common_u, excess, mean_shared(repeats))
 
 
 def by_repeat(repeats: Sequence[Figures]) -> dict[str, RepeatValues]:
-    """Each figure's value in each repeat and their standard deviation, in the form of result.json."""
+    """Each quantity's value in each repeat and their standard deviation, in the form of result.json."""
     listed: dict[str, RepeatValues] = {}
-    for path in repeats[0]:
-        values = [figure.value for figures in repeats if isinstance(figure := figures[path], Figure)]
-        if len(values) < len(repeats):
-            continue
-        unit = next(figures[path].unit for figures in repeats)
-        spread = stdev(values) if len(values) > 1 else None
-        listed[path] = RepeatValues(len(values), unit, tuple(values), spread)
+    for path, first in repeats[0].items():
+        values = [value for figures in repeats if (value := figures[path].value) is not None]
+        if len(values) == len(repeats):
+            spread = stdev(values) if len(values) > 1 else None
+            listed[path] = RepeatValues(len(values), first.unit, tuple(values), spread)
     return listed
 
 
@@ -103,9 +55,3 @@ def mean_budget(budgets: Sequence[Budget], values_j: Sequence[float]) -> Budget:
     excess = {name: fmean(budget.excess.get(name, 0.0) for budget in budgets) for name in budget.excess}
     budget = replace(budget, shared=mean_shared(budgets), excess=excess)
     return budget.with_part("repeats", repeat_standard_u(values_j)) if len(values_j) > 1 else budget
-
-
-def mean_shared(repeats: Sequence[Budget | Figure]) -> dict[str, float]:
-    """Contributions to the mean of all repeats that figures of other runs share, by source."""
-    names = {name for repeat in repeats for name in repeat.shared}
-    return {name: fmean(repeat.shared.get(name, 0.0) for repeat in repeats) for name in sorted(names)}

@@ -4,46 +4,42 @@ from collections.abc import Sequence
 from statistics import fmean
 from typing import Final
 
-from opjoule.base.units import Measured, Missing, exact
+from opjoule.base.units import Quantity, exact, missing, unstated
 from opjoule.runs.evaluation.quantities.attribution import AMPLIFICATION, BY_ACTIVITY, COMPONENTS
 from opjoule.runs.evaluation.quantities.common import above_idle, budget_parts
 from opjoule.runs.evaluation.quantities.definition import FIRST, Definition, Topic
-from opjoule.runs.evaluation.quantities.figures import Figure
 from opjoule.runs.evaluation.quantities.repeat import Repeat
 from opjoule.runs.record.groups import ABOVE_IDLE, ENERGY, PER_OPERATION
 
 _ALL: Final = (ENERGY, ABOVE_IDLE, PER_OPERATION)
 
 
-def operations(repeat: Repeat) -> Figure:
+def operations(repeat: Repeat) -> Quantity:
     """Operations of the run; if the log is off, the loader's own count."""
-    return Figure(float(len(repeat.operations) or repeat.counted), "1", 0.0)
+    return exact(float(len(repeat.operations) or repeat.counted), "1")
 
 
-def per_operation(repeat: Repeat, energy: Figure | Missing) -> Figure | Missing:
+def per_operation(repeat: Repeat, energy: Quantity) -> Quantity:
     """An energy divided by the run's operations [J]."""
-    count = operations(repeat).value
-    if isinstance(energy, Missing):
-        return energy
-    return energy.scale(1.0 / count) if count else Missing("no operation ended", "J")
+    return energy.over(float(operations(repeat)), "no operation ended")
 
 
-def rate(repeat: Repeat, amount: float, unit: str) -> Figure:
+def rate(repeat: Repeat, amount: float, unit: str) -> Quantity:
     """An amount divided by the run's duration."""
-    return Figure(amount / repeat.run_s, unit, repeat.clock_u * amount / repeat.run_s)
+    return Quantity.from_standard(amount / repeat.run_s, repeat.clock_u * amount / repeat.run_s, unit)
 
 
-def latency(repeat: Repeat, name: str) -> Figure | Missing:
+def latency(repeat: Repeat, name: str) -> Quantity:
     """One of the figures of the operations' latencies [s]."""
     if repeat.latency is None:
-        return Missing("no operation was logged", "s")
+        return missing("no operation was logged", "s")
     why = "a property of the distribution in one run; the board clock resolves 1 ns"
-    return Figure(getattr(repeat.latency, name), "s", None, why)
+    return unstated(getattr(repeat.latency, name), "s", why)
 
 
-def exact_mean(repeats: Sequence[Figure | Missing]) -> Measured:
+def exact_mean(repeats: Sequence[Quantity]) -> Quantity:
     """Mean of counts."""
-    return exact(fmean(figure.value for figure in repeats if isinstance(figure, Figure)), "1")
+    return exact(fmean(map(float, repeats)), "1")
 
 
 OPERATIONS: Final = (
@@ -66,7 +62,7 @@ OPERATIONS: Final = (
     ),
     Definition(
         "throughput_per_s", "1/s", Topic.WORK, "throughput", "operations over the run's duration",
-        lambda repeat: rate(repeat, operations(repeat).value, "1/s"), rests_on=(PER_OPERATION,),
+        lambda repeat: rate(repeat, float(operations(repeat)), "1/s"), rests_on=(PER_OPERATION,),
         tile="throughput, operations", column="operations", compared=True,
         line=("throughput", "operations; {bandwidth_bytes_per_s} of values"),
     ),

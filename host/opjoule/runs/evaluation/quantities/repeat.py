@@ -9,11 +9,10 @@ from typing import Self
 import pyarrow as pa
 
 from opjoule.attribution.shares import Attribution
-from opjoule.base.units import Missing
+from opjoule.base.units import Quantity, missing
 from opjoule.energy.baseline import IdlePower, MarginalEnergy
 from opjoule.energy.operations.operation_table import Latency, OperationTable
 from opjoule.energy.window import EnergyResult
-from opjoule.runs.evaluation.quantities.figures import Figure
 from opjoule.runs.record.phases import Cycle
 
 NO_IDLE = "no idle baseline (--idle 0)"
@@ -61,15 +60,15 @@ class SystemSamples:
     cores: int
 
     @classmethod
-    def of_cycle(cls, table: pa.Table, cycle: Cycle, cores: int) -> Self | Missing:
+    def of_cycle(cls, table: pa.Table, cycle: Cycle, cores: int) -> Self | Quantity:
         """The samples of one repeat; Missing without samples around its run."""
         if len(table) < 2:
-            return Missing(NO_SAMPLES)
+            return missing(NO_SAMPLES)
         stamps = table.column("board_ns").to_numpy()
         first = max(int(stamps.searchsorted(cycle.work.start_board_ns, "right")) - 1, 0)
         ends_ns = [phase.end_board_ns for phase in (cycle.work, cycle.drain or cycle.work)]
         last, settled = (min(int(row), len(table) - 1) for row in stamps.searchsorted(ends_ns))
-        return cls(table, first, last, settled, cores) if last > first else Missing(NO_SAMPLES)
+        return cls(table, first, last, settled, cores) if last > first else missing(NO_SAMPLES)
 
     @property
     def span_s(self) -> float:
@@ -101,9 +100,9 @@ class Repeat:
     """Operations of the run by the loader's own count."""
     operations: OperationTable = field(default_factory=OperationTable.empty)
     """The run's operations; empty if the log is off."""
-    samples: SystemSamples | Missing = field(default_factory=lambda: Missing(NO_SAMPLES))
-    attribution: Attribution | Missing = field(default_factory=lambda: Missing(NO_IDLE))
-    harness: Figure | Missing = field(default_factory=lambda: Missing("the harness was not measured", "J"))
+    samples: SystemSamples | Quantity = field(default_factory=lambda: missing(NO_SAMPLES))
+    attribution: Attribution | Quantity = field(default_factory=lambda: missing(NO_IDLE))
+    harness: Quantity = field(default_factory=lambda: missing("the harness was not measured", "J"))
     """Energy of the loader itself for the same number of operations [J]."""
     core_w: float | None = None
     """Power above idle of a processor that is busy with the loader, without a database [W]; None if not measured."""
