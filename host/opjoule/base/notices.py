@@ -35,6 +35,7 @@ class NoticeKind(StrEnum):
     INCOMPLETE = "incomplete", Grade.ENDING, "some cells of a campaign have no result"
     NOT_PASSED = "not passed yet", Grade.ENDING, "the rig is not commissioned"
 
+    MEND = "mend", Grade.FAULT, "a part of the rig is to be mended before a measurement"
     INTERRUPTED = "interrupted", Grade.FAULT, "the user or a signal ended the run"
     FAULT = "fault", Grade.FAULT, "an error of the system, of a file or of the analysis"
     METER = "meter", Grade.FAULT, "the meter stopped, or its sensor did not answer"
@@ -65,6 +66,7 @@ class NoticeKind(StrEnum):
     NEAR_RANGE = "near range", Grade.NOTE, "bursts may have exceeded the meter's range unseen"
     SHUNT = "shunt", Grade.NOTE, "nobody has stated the shunt, and currents may be wrong by a factor"
     CALIBRATION = "calibration", Grade.NOTE, "the calibration is old, or was made at another temperature"
+    SOUND = "ok", Grade.NOTE, "a part of the rig is as it should be"
     NOTE = "note", Grade.NOTE, "a note of no kind of its own"
 
     grade: Grade
@@ -94,7 +96,7 @@ class Notice(Struct, frozen=True, omit_defaults=True):
     withholds: tuple[str, ...] = ()
     """Groups of figures (runs/record/groups.py) that it makes wrong."""
     about: str = ""
-    """What it is about, if its kind does not say that: the software that another stands in for."""
+    """What it is about, if its kind does not say that: a part of the rig, the software that another stands in for."""
     runs: tuple[str, ...] = ()
     """Names of the records that have it, in an output on several; empty inside a record."""
 

@@ -9,16 +9,18 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 import numpy as np
+from msgspec.structs import replace
 from rich.text import Text
 
 from opjoule.attribution.windows import BLOCKS_WANTED, block_length_s
 from opjoule.base.errors import OpJouleError
+from opjoule.base.notices import Notice, NoticeKind
 from opjoule.base.scripts import CALIBRATIONS, ROOT
 from opjoule.base.terminal import terminal
 from opjoule.base.units import counted
 from opjoule.boards.databases.registry import known_databases
 from opjoule.boards.profiles import find_profile, known_profiles
-from opjoule.boards.rig.examine import PULSES, Finding, examine_board
+from opjoule.boards.rig.examine import PULSES, examine_board, finding
 from opjoule.boards.rig.file import Rig, RigDevice, read_rig
 from opjoule.cli.databases import LOADER, engines, missing
 from opjoule.cli.short_commands import DoctorOptions
@@ -99,17 +101,17 @@ def first_samples(heard: Recording, count: int, limit_s: float) -> PowerTrace:
     return trace
 
 
-def flow_finding(name: str, flow: tuple[float, float] | None, bounds: ErrorBounds) -> Finding:
+def flow_finding(name: str, flow: tuple[float, float] | None, bounds: ErrorBounds) -> Notice:
     """Whether current [A] and voltage [V] fit a board that has just answered and is fed through this meter."""
     about = f"{name} current"
     if flow is None:
-        return Finding(about, False, "the meter gave no sample", "see the lines of the meter above")
+        return finding(about, False, "the meter gave no sample", "see the lines of the meter above")
     current_a, voltage_v = flow
     seen = f"{current_a:.3f} A at {voltage_v:.2f} V"
     if bounds.is_backwards(current_a):
-        return Finding(about, False, f"{seen}: it flows backwards", SWAPPED)
+        return finding(about, False, f"{seen}: it flows backwards", SWAPPED)
     if bounds.voltage_step_v and voltage_v < LEAST_SUPPLY_V:
-        return Finding(
+        return finding(
             about,
             False,
             f"{seen}: the board runs, but the sensor does not see its supply",
@@ -117,35 +119,38 @@ def flow_finding(name: str, flow: tuple[float, float] | None, bounds: ErrorBound
             "board's GND",
         )
     if current_a * voltage_v < LEAST_BOARD_W:
-        return Finding(
+        return finding(
             about,
             False,
             f"{seen}: the board runs on less than {LEAST_BOARD_W:g} W of this supply, so another one feeds it",
             "unplug HDMI, powered hubs, USB serial adapters and every second supply (docs/how-to/wire-the-rig.md), or "
             "move the meter to this board",
         )
-    return Finding(about, True, f"{seen}, {current_a * voltage_v:.2f} W")
+    return finding(about, True, f"{seen}, {current_a * voltage_v:.2f} W")
+
+
+_MARKS: Final = {
+    NoticeKind.NOTE: ("note", "yellow"),
+    NoticeKind.SOUND: ("ok  ", "green"),
+    NoticeKind.MEND: ("MEND", "red"),
+}
 
 
 def run_doctor(options: DoctorOptions) -> int:
     """Prints every finding; 0 if all is well, 1 if something must be fixed."""
     console = terminal(soft_wrap=True)
     bad = 0
-    for finding in examine(options.rig, simulate=options.simulate, pulses=options.pulses):
-        if finding.is_note:
-            mark = Text("note", "yellow")
-        else:
-            mark = Text("ok  ", "green") if finding.well else Text("MEND", "red")
-        console.print(mark.append(f" {finding.about}: {finding.detail}", "default"))
-        if not finding.well:
+    for notice in examine(options.rig, simulate=options.simulate, pulses=options.pulses):
+        console.print(Text(*_MARKS[notice.kind]).append(f" {notice.about}: {notice.line}", "default"))
+        if notice.kind is NoticeKind.MEND:
             bad += 1
-            if finding.remedy:
-                console.print(f"       -> {finding.remedy}")
+            if notice.remedy:
+                console.print(f"       -> {notice.remedy}")
     console.print("All is well." if not bad else f"{counted(bad, 'fault')} to mend.")
     return 1 if bad else 0
 
 
-def examine(rig_path: Path, *, simulate: bool, pulses: int | None = None) -> Iterator[Finding]:
+def examine(rig_path: Path, *, simulate: bool, pulses: int | None = None) -> Iterator[Notice]:
     """All findings, in the order in which a measurement would meet them.
 
     `pulses` are played on each sync line; None: a few if the meter can see them.
@@ -156,9 +161,9 @@ def examine(rig_path: Path, *, simulate: bool, pulses: int | None = None) -> Ite
     free_bytes = shutil.disk_usage(ROOT).free
     space = f"{free_bytes / 1e9:.1f} GB free at {ROOT}"
     remedy = "free at least 2 GB, or give --out on another disk"
-    yield Finding("disk space", free_bytes >= _FREE_BYTES_MIN, space, remedy)
+    yield finding("disk space", free_bytes >= _FREE_BYTES_MIN, space, remedy)
     stand_ins = [f"{database.title} ({database.stand_in})" for database in known_databases() if database.stand_in]
-    yield Finding.note("tested otherwise", "; ".join(stand_ins))
+    yield Notice(NoticeKind.NOTE, about="tested otherwise", line="; ".join(stand_ins))
     there = rig_path.exists()
     if simulate or not there:
         yield from _simulated_rig()
@@ -166,29 +171,29 @@ def examine(rig_path: Path, *, simulate: bool, pulses: int | None = None) -> Ite
         yield from _guarded("rig", _BOARD_PAGE, _rig(rig_path, pulses))
 
 
-def _guarded(about: str, page: str, findings: Iterator[Finding]) -> Iterator[Finding]:
+def _guarded(about: str, page: str, findings: Iterator[Notice]) -> Iterator[Notice]:
     """The findings; an error ends them and is a finding of its own, whose remedy is a page of the documentation."""
     try:
         yield from findings
     except OpJouleError as error:
-        yield Finding(about, False, str(error), f"see {page}")
+        yield finding(about, False, str(error), f"see {page}")
 
 
-def _loader() -> Finding:
+def _loader() -> Notice:
     again = "and start host/measure.py again"
     try:
         listed = engines()
     except (OSError, subprocess.SubprocessError) as error:
         why = f"{LOADER} does not run ({error})"
-        return Finding("loader", False, why, f"remove build/ {again}")
+        return finding("loader", False, why, f"remove build/ {again}")
     known = [database.name for database in known_databases() if database.kind == "loader"]
     inside = ", ".join(name for name in known if name in listed) or "no engine yet"
     others = [name for name in known if name not in listed]
     later = f"; a measurement of {', '.join(others)} builds that engine first" if others else ""
-    return Finding("loader", True, f"{LOADER.relative_to(ROOT)} with {inside}{later}")
+    return finding("loader", True, f"{LOADER.relative_to(ROOT)} with {inside}{later}")
 
 
-def _simulated_rig() -> Iterator[Finding]:
+def _simulated_rig() -> Iterator[Notice]:
     """Parts of the simulated rig, and what a simulated board lacks for each study (needed only for that study)."""
     remedy = "run host/measure.py doctor --simulate: it builds this, or names the missing package"
     for about, path in (
@@ -197,16 +202,16 @@ def _simulated_rig() -> Iterator[Finding]:
         ("medium simulator", ROOT / "build/loader/medium-sim"),
     ):
         there = "is built" if path.exists() else "is missing"
-        yield Finding(about, path.exists(), f"{path.relative_to(ROOT)} {there}", remedy)
+        yield finding(about, path.exists(), f"{path.relative_to(ROOT)} {there}", remedy)
     for study in known_studies():
         lacking = "; ".join(f"{name}: {state.words}" for name, state in missing(study).items())
-        about = f"study {study.name}"
-        yield (Finding.note(about, lacking) if lacking else Finding(about, True, "all its systems are available"))
+        kind = NoticeKind.NOTE if lacking else NoticeKind.SOUND
+        yield Notice(kind, lacking or "all its systems are available", about=f"study {study.name}")
 
 
-def _rig(path: Path, pulses: int | None) -> Iterator[Finding]:
+def _rig(path: Path, pulses: int | None) -> Iterator[Notice]:
     rig = read_rig(path)
-    yield Finding("rig description", True, f"{path}: {', '.join(sorted(rig.devices)) or 'no board yet'}")
+    yield finding("rig description", True, f"{path}: {', '.join(sorted(rig.devices)) or 'no board yet'}")
     yield from _guarded("meter port", _METER_PAGE, _port(rig))
     yield from _guarded("meter", _METER_PAGE, _meter(rig))
     with listening(rig.meter) as heard:
@@ -215,15 +220,15 @@ def _rig(path: Path, pulses: int | None) -> Iterator[Finding]:
             yield from _guarded(name, _BOARD_PAGE, _board(name, device, pulses, heard))
 
 
-def _port(rig: Rig) -> Iterator[Finding]:
+def _port(rig: Rig) -> Iterator[Notice]:
     """Obstacles to opening a meter on a serial port, found before it is opened."""
     address = address_of(rig.meter)
     if address.kind.on_serial_port and address.place.startswith("/"):  # not udp:6000
         for obstacle in serial_obstacles(address.place):
-            yield Finding("meter port", False, obstacle.detail, obstacle.remedy)
+            yield replace(obstacle, about="meter port")
 
 
-def _meter(rig: Rig) -> Iterator[Finding]:
+def _meter(rig: Rig) -> Iterator[Notice]:
     calibrations = Calibrations(CALIBRATIONS, rig.room.temperature_c)
     with opened_meter(open_meter(rig.meter, Wishes(stated_in=RIG_FILE)), rig.meter, calibrations) as meter:
         identity, known = meter.identity, meter.sensors
@@ -232,16 +237,16 @@ def _meter(rig: Rig) -> Iterator[Finding]:
     sensors = [f"{sensor.model} at 0x{sensor.address:02x}" if on_bus else sensor.model for sensor in identity.sensors]
     firmware = f", firmware {identity.firmware_version}" if identity.firmware_version else ""
     about = f"{identity.board} on {identity.place}{firmware}, {', '.join(sensors) or 'no sensor'}"
-    yield Finding("meter", bool(identity.sensors), about, "check the sensor's wiring: VCC, GND, SDA, SCL")
+    yield finding("meter", bool(identity.sensors), about, "check the sensor's wiring: VCC, GND, SDA, SCL")
     if shunt := meter.bounds.shunt:
-        yield Finding("shunt", True, shunt_words(shunt.ohm, shunt.tolerance, shunt.origin))
+        yield finding("shunt", True, shunt_words(shunt.ohm, shunt.tolerance, shunt.origin))
     yield from calibration_findings(known)
     if period_s:
         yield kinds_finding(period_s)
     for notice in identity.notices:
-        yield Finding("meter", False, notice.line, notice.remedy)
+        yield finding("meter", False, notice.line, notice.remedy)
     for note in identity.notes:
-        yield Finding.note("meter", note)
+        yield Notice(NoticeKind.NOTE, about="meter", line=note)
     if on_bus and identity.sensors:
         yield from _ready_flags(rig)
 
@@ -253,21 +258,21 @@ def sample_period_s(meter: OpenMeter) -> float:
     return float(np.median(np.diff(stamps_ns))) * 1e-9 if stamps_ns.size > 1 else 0.0
 
 
-def kinds_finding(period_s: float) -> Finding:
+def kinds_finding(period_s: float) -> Notice:
     """How long a run must be for this meter to separate the costs of kinds of operation."""
     block_s = block_length_s(period_s)
     words = (
         f"one sample every {1e3 * period_s:.3g} ms: --design changes the mix every {block_s:g} s. It separates kinds "
         f"in runs of {BLOCKS_WANTED} such blocks ({BLOCKS_WANTED * block_s:.3g} s) or more; longer runs are better"
     )
-    return Finding("kinds of operation", True, words)
+    return finding("kinds of operation", True, words)
 
 
-def calibration_findings(known: KnownSensors) -> Iterator[Finding]:
+def calibration_findings(known: KnownSensors) -> Iterator[Notice]:
     """One finding per sensor: its calibration, or how to calibrate it."""
     for number, bounds in known.bounds.items():
         if calibration := known.found.get(number):
-            yield Finding("calibration", True, calibration.file.title)
+            yield finding("calibration", True, calibration.file.title)
             continue
         words = (
             "none; the sensor has no name under which one could be found: add label=NAME to the "
@@ -275,43 +280,43 @@ def calibration_findings(known: KnownSensors) -> Iterator[Finding]:
         )
         if bounds.sensor_id:
             words = f"sensor {bounds.sensor_id} has none: {_AS_DELIVERED}"
-        yield Finding.note("calibration", words)
+        yield Notice(NoticeKind.NOTE, about="calibration", line=words)
     for notice in known.notices:
-        yield Finding.note("calibration", notice.text)
+        yield Notice(NoticeKind.NOTE, about="calibration", line=notice.text)
 
 
-def _ready_flags(rig: Rig) -> Iterator[Finding]:
+def _ready_flags(rig: Rig) -> Iterator[Notice]:
     """One finding per recorded sensor: whether the firmware can rely on its conversion-ready flag."""
     address = address_of(rig.meter)
     for sensor in sensor_numbers(address.options):
         trial = try_ready_flag(address.needed_place(), sensor)
         if trial is not None:
-            yield Finding("ready flag", not trial.trouble, f"sensor {sensor}, {trial.words}", OTHER_WAY)
+            yield finding("ready flag", not trial.trouble, f"sensor {sensor}, {trial.words}", OTHER_WAY)
 
 
-def _supply(name: str, rig: Rig) -> Iterator[Finding]:
+def _supply(name: str, rig: Rig) -> Iterator[Notice]:
     path = supply_path(find_profile(name), rig.meter, RIG_FILE, rig.supply)
-    yield Finding(f"{name} supply", not path.warning, path.supply_words, path.remedy)
+    yield finding(f"{name} supply", not path.warning, path.supply_words, path.remedy)
     if warning := local_meter_warning(rig.device(name).connection, rig.meter):
-        yield Finding.note(f"{name} supply", warning)
+        yield Notice(NoticeKind.NOTE, about=f"{name} supply", line=warning)
 
 
-def _board(name: str, device: RigDevice, pulses: int | None, heard: Heard | None) -> Iterator[Finding]:
+def _board(name: str, device: RigDevice, pulses: int | None, heard: Heard | None) -> Iterator[Notice]:
     """Findings of one board while the meter records; `pulses` None: a few are played if the meter can count them."""
     profile = find_profile(name)
-    yield Finding(name, name in known_profiles(), f"{profile.title}, {device.connection}")
+    yield finding(name, name in known_profiles(), f"{profile.title}, {device.connection}")
     for medium in device.storage:
         if medium not in profile.media:
             remedy = f"use one of {', '.join(profile.media)}"
-            yield Finding(f"{name} {medium}", False, "the board has no such medium", remedy)
+            yield finding(f"{name} {medium}", False, "the board has no such medium", remedy)
         elif medium.startswith("ssd-usb") and profile.supply_note:
-            yield Finding.note(f"{name} {medium}", profile.supply_note)
+            yield Notice(NoticeKind.NOTE, about=f"{name} {medium}", line=profile.supply_note)
     has_sync_input = heard and address_of(heard[0].name).kind.sync_input
     edges = edge_counter(heard[1]) if heard and has_sync_input else None
     played = pulses if pulses is not None else PULSES if edges else 0
     answered = False
-    for finding in examine_board(name, device, ROOT / "build", pulses=played, edges=edges):
-        answered |= finding.well
-        yield finding
+    for notice in examine_board(name, device, ROOT / "build", pulses=played, edges=edges):
+        answered |= notice.kind is not NoticeKind.MEND
+        yield notice
     if heard and answered:
         yield flow_finding(name, mean_flow(heard[1]), heard[0].bounds)

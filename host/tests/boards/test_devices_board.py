@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from loopback_sshd import Link, Sshd
 from opjoule.base.errors import DeviceFault, LinkFault
+from opjoule.base.notices import NoticeKind
 from opjoule.boards.board import Board, ProbeOptions
 from opjoule.boards.connection.shell import LocalShell
 from opjoule.boards.connection.ssh import SshConnection
@@ -417,7 +418,7 @@ def test_doctor_examines_a_board_behind_ssh(sshd, tmp_path):
     }
     described = RigDevice(f"ssh:{sshd.target}", "gpio:/dev/no-chip:1", storage, tuple(sshd.options()))
     checks = {check.about: check for check in examine_board("rpi4", described, BUILDS)}
-    wells = {about: check.well for about, check in checks.items()}
+    wells = {about: check.kind is not NoticeKind.MEND for about, check in checks.items()}
     assert wells["rpi4"]
     assert wells["rpi4 loader"]
     assert wells["rpi4 sd"]
@@ -430,7 +431,7 @@ def test_doctor_examines_a_board_behind_ssh(sshd, tmp_path):
 def test_doctor_shows_sshs_own_line_for_a_board_that_lets_nobody_in(sshd):
     described = RigDevice(f"ssh:{sshd.target}", ssh_options=tuple(sshd.options(host_key="\n")))
     [check] = examine_board("rpi4", described, BUILDS)
-    assert "Host key verification failed" in check.detail
+    assert "Host key verification failed" in check.line
 
 
 def test_few_sessions_lead_to_the_first_operation(sshd, tmp_path):

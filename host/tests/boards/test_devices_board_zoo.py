@@ -11,6 +11,7 @@ import pytest
 from board_answers import abouts, plan, state
 from board_zoo import ZOO, ZooBoard, ZooShell
 from opjoule.base.errors import DeviceFault
+from opjoule.base.notices import NoticeKind
 from opjoule.boards.media.medium import Medium
 from opjoule.boards.preparation.preparation import plan_for
 from opjoule.boards.profiles import find_profile
@@ -138,15 +139,15 @@ def test_doctor_says_what_is_well_and_what_to_mend(shell, board: ZooBoard, build
     (tmp_path / "sd").mkdir()
     described = RigDevice("ssh:pi@board", None, {"sd": Medium(str(tmp_path / "sd"))})
     checks = list(examine.examine_board(board.profile, described, builds))
-    mend = [check for check in checks if not check.well]
-    assert any(board.system in check.detail for check in checks)
+    mend = [check for check in checks if check.kind is NoticeKind.MEND]
+    assert any(board.system in check.line for check in checks)
     assert bool(mend) == bool(board.refused), mend
     for check in mend:
-        assert board.refused in check.detail
-    pins = [check.detail for check in checks if check.about.endswith("sync")]
+        assert board.refused in check.line
+    pins = [check.line for check in checks if check.about.endswith("sync")]
     if not board.refused and find_profile(board.profile).sync != "none":
         assert pins == ["/dev/gpiochip0 line 17 'GPIO17', free, now an input; character device v2"]
-    flags = [check.detail for check in checks if check.about.endswith("under-voltage")]
+    flags = [check.line for check in checks if check.about.endswith("under-voltage")]
     assert len(flags) == 1
 
 

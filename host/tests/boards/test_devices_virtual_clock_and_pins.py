@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from opjoule.base.errors import BadInput
+from opjoule.base.notices import NoticeKind
 from opjoule.bench.simulation.virtual_rig import virtual_rig
 from opjoule.boards.board import Board
 from opjoule.boards.media.medium import Medium, read_free_bytes
@@ -146,7 +147,7 @@ def test_doctor_shows_the_pin_that_rig_toml_names(odroid):
         for check in examine_board("odroid-c2", described(odroid, PIN), ROOT / "build")
         if check.about == "odroid-c2 sync"
     ]
-    assert check.well and f"/dev/gpiochip0 line {PIN_LINE} 'J2 Header Pin29'" in check.detail
+    assert check.kind is not NoticeKind.MEND and f"/dev/gpiochip0 line {PIN_LINE} 'J2 Header Pin29'" in check.line
 
 
 def test_a_medium_that_is_not_mounted_has_the_room_of_its_device(odroid):

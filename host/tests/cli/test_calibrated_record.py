@@ -191,8 +191,8 @@ def test_files_of_two_sensors_do_not_meet(folder):
 def test_the_doctor_names_the_calibration_or_the_way_to_one(tmp_path, folder):
     def details(sensors):
         findings = list(calibration_findings(sensors))
-        assert all(finding.well for finding in findings)
-        return [finding.detail for finding in findings]
+        assert all(finding.kind is not NoticeKind.MEND for finding in findings)
+        return [finding.line for finding in findings]
 
     assert details(known(folder)) == [known(folder).found[0].file.title]
     assert "it is 35 °C" in details(known(folder, temperature_c=35.0))[1]

@@ -6,9 +6,11 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
+from opjoule.base.notices import Notice, NoticeKind
 from opjoule.boards.profiles import find_profile, known_profiles
 from opjoule.boards.rig import examine as examine_module
-from opjoule.boards.rig.examine import Finding, edges_finding
+from opjoule.boards.rig.examine import edges_finding
+from opjoule.boards.rig.examine import finding as found
 from opjoule.boards.rig.file import RigSupply
 from opjoule.cli import doctor
 from opjoule.cli.commands import main
@@ -38,15 +40,15 @@ def test_current_and_voltage_of_a_board_that_answers_are_held_against_what_a_boa
     current_a, voltage_v, well, remedy
 ):
     finding = flow_finding("rpi4", (current_a, voltage_v), BOUNDS)
-    assert (finding.well, remedy in finding.remedy) == (well, True)
+    assert ((finding.kind is NoticeKind.SOUND), remedy in finding.remedy) == (well, True)
 
 
 def test_a_meter_of_power_alone_is_not_told_that_it_sees_no_supply():
-    assert flow_finding("rpi4", (3.0, 1.0), replace(BOUNDS, voltage_step_v=0.0)).well
+    assert flow_finding("rpi4", (3.0, 1.0), replace(BOUNDS, voltage_step_v=0.0)).kind is NoticeKind.SOUND
 
 
 def test_a_meter_that_gives_no_sample_is_reported():
-    assert not flow_finding("rpi4", None, BOUNDS).well
+    assert flow_finding("rpi4", None, BOUNDS).kind is not NoticeKind.SOUND
 
 
 @pytest.mark.parametrize(
@@ -60,7 +62,7 @@ def test_a_meter_that_gives_no_sample_is_reported():
 )
 def test_edges_that_arrive_are_counted_against_those_that_were_played(arrived, well, said):
     finding = edges_finding("rpi4", 6, arrived)
-    assert (finding.well, said in finding.detail) == (well, True)
+    assert ((finding.kind is NoticeKind.SOUND), said in finding.line) == (well, True)
 
 
 def test_a_meter_that_does_not_open_leaves_the_boards_to_be_examined():
@@ -76,7 +78,7 @@ def test_pulses_play_while_the_meter_records(tmp_path, monkeypatch, requested, p
     def examined(name, device, builds, *, pulses, edges):
         device_is_sampling = meter._acquisition == 1
         seen.append((pulses, edges is not None, device_is_sampling))
-        yield Finding(name, True, "a board")
+        yield found(name, True, "a board")
 
     monkeypatch.setattr(doctor, "examine_board", examined)
     path = tmp_path / "rig.toml"
@@ -87,7 +89,7 @@ def test_pulses_play_while_the_meter_records(tmp_path, monkeypatch, requested, p
         )
         findings = {finding.about: finding for finding in examine(path, simulate=False, pulses=requested)}
     assert seen == [(played, True, True)]
-    assert findings["rpi4 current"].well  # the software meter's board draws 0.5 A
+    assert findings["rpi4 current"].kind is NoticeKind.SOUND  # the software meter's board draws 0.5 A
 
 
 def test_a_dead_sync_wire_is_found_by_the_examination_of_the_board(monkeypatch):
@@ -99,15 +101,15 @@ def test_a_dead_sync_wire_is_found_by_the_examination_of_the_board(monkeypatch):
     monkeypatch.setattr(examine_module, "install_programs", lambda *_: SimpleNamespace(probe="probe"))
     monkeypatch.setattr(examine_module, "look_at_pin", lambda *_: None)
     findings = list(examine_module._sync("rpi4", None, board, None, "gpio:GPIO17", 3, edges))
-    assert [finding.well for finding in findings] == [True, False]
-    assert "0 of 6 edges" in findings[1].detail
+    assert [(finding.kind is NoticeKind.SOUND) for finding in findings] == [True, False]
+    assert "0 of 6 edges" in findings[1].line
 
 
 def test_a_note_is_marked_as_neither_sound_nor_to_mend(monkeypatch, capsys):
     findings = [
-        Finding("disk", True, "free"),
-        Finding.note("study s1", "lacks one"),
-        Finding("pin", False, "dead", "solder"),
+        found("disk", True, "free"),
+        Notice(NoticeKind.NOTE, "lacks one", about="study s1"),
+        found("pin", False, "dead", "solder"),
     ]
     monkeypatch.setattr(doctor, "examine", lambda *_, **__: iter(findings))
     assert main(["doctor"]) == 1
@@ -128,7 +130,7 @@ def test_what_is_missing_or_tested_otherwise_is_a_note(tmp_path, monkeypatch):
         lambda study: {"mongodb": Availability(False, "missing")} if study.name == "s1" else {},
     )
     findings = {finding.about: finding for finding in examine(tmp_path / "rig.toml", simulate=True)}
-    assert [findings[about].is_note for about in ("study s1", "study s2", "tested otherwise")] == [
+    assert [(findings[about].kind is NoticeKind.NOTE) for about in ("study s1", "study s2", "tested otherwise")] == [
         True,
         False,
         True,
@@ -140,7 +142,7 @@ def test_the_remedy_of_a_fault_in_rig_toml_is_a_page_on_hardware(tmp_path):
     path.write_text('[meter]\nport = "serial:/dev/no-such-port"\n[device.rpi4]\nconnection = "local"\nsync = "none"\n')
     findings = {finding.about: finding for finding in examine(path, simulate=False)}
     assert findings["meter"].remedy == "see docs/how-to/wire-the-rig.md"
-    assert findings["rpi4 supply"].is_note  # the last of the two: the board reads its own meter
+    assert findings["rpi4 supply"].kind is NoticeKind.NOTE  # the last of the two: the board reads its own meter
     path.write_text("[meter]\n")
     *_, last = examine(path, simulate=False)
     assert last.remedy == "see docs/how-to/connect-a-board.md"

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from opjoule.base.notices import NoticeKind
 from opjoule.cli.doctor import examine
 from opjoule.meters.serial import host as serial_host
 from opjoule.meters.serial.host import CONVERTERS, lasting_name, serial_obstacles
@@ -52,8 +53,8 @@ class Computer:
             patch.setattr(serial_host.pwd, "getpwuid", lambda _: SimpleNamespace(pw_name=self.user))
             patch.setattr(serial_host.grp, "getgrgid", lambda gid: ("dialout", "x", gid, ["ada"]))
             said = serial_obstacles(port or f"/dev/{self.tty}")
-        assert all(obstacle.remedy and "\n" not in obstacle.detail + obstacle.remedy for obstacle in said)
-        return [f"{obstacle.detail} -> {obstacle.remedy}" for obstacle in said]
+        assert all(obstacle.remedy and "\n" not in obstacle.line + obstacle.remedy for obstacle in said)
+        return [f"{obstacle.line} -> {obstacle.remedy}" for obstacle in said]
 
 
 @pytest.fixture
@@ -157,8 +158,8 @@ def test_doctor_brings_each_as_a_line_to_mend(tmp_path, monkeypatch):
     rig = tmp_path / "rig.toml"
     rig.write_text('[meter]\nport = "serial:/dev/ttyUSB0"\n')
     checks = [check for check in examine(rig, simulate=False) if check.about == "meter port"]
-    assert [check.well for check in checks] == [False, False]
-    assert "brltty" in checks[0].detail and "ModemManager" in checks[1].detail
+    assert [check.kind for check in checks] == [NoticeKind.MEND] * 2
+    assert "brltty" in checks[0].line and "ModemManager" in checks[1].line
 
 
 KEYS = r"(SUBSYSTEM|SUBSYSTEMS|ACTION|DRIVER|KERNEL|ATTRS?\{\w+\}|ENV\{\w+\}|TAG|MODE|GROUP|SYMLINK|GOTO|LABEL)"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Self
 
 from opjoule.base.errors import DeviceFault
+from opjoule.base.notices import Notice, NoticeKind
 from opjoule.bench.commissioning.dialogue import Parts
 from opjoule.bench.commissioning.running import DeskRecording, Running
 from opjoule.boards.board import Board
@@ -33,20 +34,12 @@ class CheckedFigure:
     limit: str = ""
 
 
-@dataclass(frozen=True)
-class Defect:
-    """Something that is wrong, and what to do about it."""
-
-    words: str
-    advice: str
-
-
-class Defects(list[Defect]):
+class Defects(list[Notice]):
     """The defects that a step finds."""
 
-    def add(self, words: str, advice: str) -> None:
+    def add(self, line: str, remedy: str) -> None:
         """Adds one defect."""
-        self.append(Defect(words, advice))
+        self.append(Notice(NoticeKind.MEND, line, remedy))
 
 
 @dataclass(frozen=True)
@@ -76,7 +69,7 @@ class Verdict:
     def of(
         cls,
         words: str,
-        faults: Sequence[Defect],
+        faults: Sequence[Notice],
         figures: Mapping[str, CheckedFigure],
         picture: Picture | None = None,
         *,
@@ -89,8 +82,8 @@ class Verdict:
         """
         if not faults:
             return cls(StepOutcome.PASSED, words, "", figures, picture)
-        said = "; ".join([*(fault.words for fault in faults), words])
-        advice = "; ".join(dict.fromkeys(fault.advice for fault in faults if fault.advice))
+        said = "; ".join([*(fault.line for fault in faults), words])
+        advice = "; ".join(dict.fromkeys(fault.remedy for fault in faults if fault.remedy))
         return cls(broken, said, advice, figures, picture)
 
     @classmethod

@@ -6,7 +6,8 @@ from typing import Final
 
 import numpy as np
 
-from opjoule.bench.commissioning.desk import CheckedFigure, Defect, Defects, OpenDesk, Picture, Setup, Verdict
+from opjoule.base.notices import Notice, NoticeKind
+from opjoule.bench.commissioning.desk import CheckedFigure, Defects, OpenDesk, Picture, Setup, Verdict
 from opjoule.bench.commissioning.dialogue import known_resistor
 from opjoule.bench.commissioning.running import DeskRecording
 from opjoule.energy.calibration.means import MeanReading, mean_reading
@@ -179,11 +180,12 @@ def ratio_bound(read: MeanReading, current_a: float, bounds: ErrorBounds, *, zer
     return sum(bounds.gain_errors_max.values()) + offset + steps + noise
 
 
-def _off(ratio: float, allowed: float, bounds: ErrorBounds) -> Defect:
+def _off(ratio: float, allowed: float, bounds: ErrorBounds) -> Notice:
     if ratio < -0.1:
-        return Defect("the current flows backwards", SWAPPED)
+        return Notice(NoticeKind.MEND, "the current flows backwards", SWAPPED)
     if ratio < 0.1:
-        return Defect(
+        return Notice(
+            NoticeKind.MEND,
             "the current does not flow through the sensor",
             "connect the resistor to VIN\N{MINUS SIGN}, not to the supply; see that VIN+ has the supply's +5 V",
         )
@@ -191,13 +193,15 @@ def _off(ratio: float, allowed: float, bounds: ErrorBounds) -> Defect:
         true_ohm = bounds.shunt.ohm * ratio
         usual = min(USUAL_OHM, key=lambda ohm: abs(math.log(ohm / true_ohm)))
         fits = f", about shunt={usual:g}" if abs(usual / true_ohm - 1) < WRONG_SHUNT / 2 else ""
-        return Defect(
+        return Notice(
+            NoticeKind.MEND,
             f"the current is {100 * (ratio - 1):+.0f} % off, more than any tolerance: shunt={bounds.shunt.ohm:g} "
             "is wrong",
             f"the shunt behaves as one of {true_ohm:.3g} ohm{fits}: read its marking (R100 is 0.1, R020 is 0.02) and "
             "correct shunt= in rig.toml; if it is right, look for a second resistor in parallel",
         )
-    return Defect(
+    return Notice(
+        NoticeKind.MEND,
         f"the current is {100 * (ratio - 1):+.2f} % off, and {100 * allowed:.2g} % are allowed",
         "solder the shunt, VIN+ and VIN\N{MINUS SIGN} again, measure the resistor with four wires, and calibrate the "
         "sensor (docs/how-to/calibrate.md)",

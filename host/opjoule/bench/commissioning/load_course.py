@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
+from opjoule.base.notices import Notice, NoticeKind
 from opjoule.bench.commissioning.desk import (
     CheckedFigure,
-    Defect,
     Defects,
     OpenDesk,
     Picture,
@@ -310,5 +310,7 @@ def judge_idle(recorded: DeskRecording, profile: Profile) -> Verdict:
     if idle_w > high_w:
         more = "more"
         advice = "what else is connected to the board (a disk, a fan, HDMI, Wi-Fi) and what runs on it ('top')"
-    fault = Defect(f"{more} than a {profile.title} usually takes ({low_w:g} to {high_w:g} W)", f"check {advice}")
+    fault = Notice(
+        NoticeKind.MEND, f"{more} than a {profile.title} usually takes ({low_w:g} to {high_w:g} W)", f"check {advice}"
+    )
     return Verdict.of(words, [fault], figures, broken=StepOutcome.WARNING)

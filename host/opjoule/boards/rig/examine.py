@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Self
+from typing import Final
 
 from opjoule.base.errors import BadInput, OpJouleError
+from opjoule.base.notices import Notice, NoticeKind
 from opjoule.boards.connection.shell import Shell
 from opjoule.boards.connection.steps import as_root
 from opjoule.boards.on_board import script
@@ -28,26 +28,14 @@ EdgesSoFar = Callable[[int, float], int]
 """Function that gives the sync edges seen by a meter, once there are so many or the time is over [s]."""
 
 
-@dataclass(frozen=True)
-class Finding:
-    """One check, and the remedy if it failed."""
-
-    about: str
-    well: bool
-    detail: str
-    remedy: str = ""
-    is_note: bool = False
-    """Whether it is neither sound nor a fault: a warning, or something that only some measurements need."""
-
-    @classmethod
-    def note(cls, about: str, detail: str) -> Self:
-        """A finding that needs no remedy, but is not sound either."""
-        return cls(about, True, detail, is_note=True)
+def finding(about: str, well: bool, line: str, remedy: str = "") -> Notice:
+    """The outcome of one check, with its remedy if it failed."""
+    return Notice(NoticeKind.SOUND if well else NoticeKind.MEND, line, "" if well else remedy, about=about)
 
 
 def examine_board(
     name: str, described: RigDevice, builds: Path, *, pulses: int = 0, edges: EdgesSoFar | None = None
-) -> Iterator[Finding]:
+) -> Iterator[Notice]:
     """Checks connection, rights, loader, remaining changes, sync line and each medium of one board.
 
     Args:
@@ -57,11 +45,11 @@ def examine_board(
     try:
         shell = open_shell(described)
     except OpJouleError as error:
-        yield Finding(name, False, str(error))
+        yield finding(name, False, str(error))
         return
     try:
         board = read_facts(shell)
-        yield Finding(name, True, f"{board.values['system']}, {board.values['kernel']}, {board.machine}")
+        yield finding(name, True, f"{board.values['system']}, {board.values['kernel']}, {board.machine}")
         yield from _board(name, board, builds)
         profile = find_profile(name)
         yield from _sync(name, shell, board, builds, described.sync or profile.sync, pulses, edges)
@@ -69,13 +57,13 @@ def examine_board(
         for medium in described.storage:
             yield _medium(name, shell, board, described, medium)
     except OpJouleError as error:
-        yield Finding(name, False, str(error))
+        yield finding(name, False, str(error))
     finally:
         shell.close()
 
 
-def _board(name: str, board: BoardFacts, builds: Path) -> Iterator[Finding]:
-    yield Finding(
+def _board(name: str, board: BoardFacts, builds: Path) -> Iterator[Notice]:
+    yield finding(
         f"{name} rights",
         board.rights != "none",
         f"user {board.values.get('user')}: {board.rights}",
@@ -84,17 +72,17 @@ def _board(name: str, board: BoardFacts, builds: Path) -> Iterator[Finding]:
     )
     try:
         programs = [find_program(builds, board.machine, program) for program in (LOADER, PROBE)]
-        yield Finding(f"{name} loader", True, ", ".join(map(str, programs)))
+        yield finding(f"{name} loader", True, ", ".join(map(str, programs)))
     except OpJouleError as error:
-        yield Finding(f"{name} loader", False, str(error))
+        yield finding(f"{name} loader", False, str(error))
     if board.journal_left:
         remedy = f"host/measure.py restore --device {name}"
-        yield Finding(f"{name} state", False, "an earlier measurement has not been undone", remedy)
+        yield finding(f"{name} state", False, "an earlier measurement has not been undone", remedy)
 
 
 def _sync(
     name: str, shell: Shell, board: BoardFacts, builds: Path, sync: str, pulses: int, edges: EdgesSoFar | None
-) -> Iterator[Finding]:
+) -> Iterator[Notice]:
     if not sync.startswith("gpio:"):
         return
     before = edges(0, 0.0) if edges else 0
@@ -103,22 +91,22 @@ def _sync(
         pin = look_at_pin(shell, [*as_root(board.rights), program], sync, pulses)
     except OpJouleError as error:
         remedy = "'probe gpio' on the board lists its lines; or sync = \"none\""
-        yield Finding(f"{name} sync", False, str(error), remedy)
+        yield finding(f"{name} sync", False, str(error), remedy)
         return
     if sync.startswith("gpio:sysfs:") and board.values.get("user_id") != "0":
         remedy = "connect as root, or name the line where the kernel has a GPIO character device"
-        yield Finding(f"{name} sync", False, f"{sync} can be driven by root alone", remedy)
+        yield finding(f"{name} sync", False, f"{sync} can be driven by root alone", remedy)
         return
     about = pin or f"{sync}, about which the kernel says nothing"
     played = f"; {pulses} pulses of {PULSE_S:g} s were played" if pulses and not edges else ""
-    yield Finding(f"{name} sync", True, about + played)
+    yield finding(f"{name} sync", True, about + played)
     if pulses and edges:
         arrived = edges(before + 2 * pulses, _EDGES_LIMIT_S) - before
         yield edges_finding(name, 2 * pulses, arrived)
     if "denied" in board.values.get("gpio", "") and board.rights == "none":
         remedy = "add the user to the group of /dev/gpiochip*, or let it use sudo without a password"
         words = f"user {board.values.get('user')} may not open the GPIO chips"
-        yield Finding(f"{name} sync", False, words, remedy)
+        yield finding(f"{name} sync", False, words, remedy)
 
 
 def look_at_pin(shell: Shell, probe: list[str], carrier: str, pulses: int = 0) -> str:
@@ -141,11 +129,11 @@ def look_at_pin(shell: Shell, probe: list[str], carrier: str, pulses: int = 0) -
     return ""
 
 
-def edges_finding(name: str, played: int, arrived: int) -> Finding:
+def edges_finding(name: str, played: int, arrived: int) -> Notice:
     """Compares the edges that the board played with those that the meter captured."""
     about, said = f"{name} sync line", f"{arrived} of {played} edges arrived at the meter"
     if arrived == 0:
-        return Finding(
+        return finding(
             about,
             False,
             f"{said}: the wire is dead",
@@ -153,8 +141,8 @@ def edges_finding(name: str, played: int, arrived: int) -> Finding:
             "output to D8; a multimeter shows the pulses of doctor --pulses 20",
         )
     if arrived == played:
-        return Finding(about, True, said)
-    return Finding(
+        return finding(about, True, said)
+    return finding(
         about,
         False,
         f"{said}: the line {'loses' if arrived < played else 'picks up'} edges",
@@ -162,24 +150,24 @@ def edges_finding(name: str, played: int, arrived: int) -> Finding:
     )
 
 
-def _under_voltage(name: str, shell: Shell, profile: Profile) -> Finding:
+def _under_voltage(name: str, shell: Shell, profile: Profile) -> Notice:
     """Reports under-voltage if the board detects it; a kernel without detection is not a fault of the rig."""
     flags = shell.run(["sh", "-c", _FLAGS, "sh", profile.throttled, HWMON]).text().split()
     about = f"{name} under-voltage"
     if not flags:
-        return Finding.note(about, "the board does not report it: watch the voltage in the trace")
-    return Finding(about, True, ", ".join(flags))
+        return Notice(NoticeKind.NOTE, about=about, line="the board does not report it: watch the voltage in the trace")
+    return finding(about, True, ", ".join(flags))
 
 
-def _medium(name: str, shell: Shell, board: BoardFacts, described: RigDevice, medium: str) -> Finding:
+def _medium(name: str, shell: Shell, board: BoardFacts, described: RigDevice, medium: str) -> Notice:
     place = described.storage[medium]
     if not place.device:
         paths = place.path, place.path.rpartition("/")[0]
         usable = any(shell.run(["test", "-w", path]).status == 0 for path in paths)
         remedy = f"mount the medium and make {place.path} writable for {board.values.get('user')}"
-        return Finding(f"{name} {medium}", usable, place.path, remedy)
+        return finding(f"{name} {medium}", usable, place.path, remedy)
     try:
         plan_for(shell, board, place, described.state, described.cpufreq)
     except OpJouleError as error:
-        return Finding(f"{name} {medium}", False, str(error))
-    return Finding(f"{name} {medium}", True, f"{place.device}{' (expendable)' if place.expendable else ''}")
+        return finding(f"{name} {medium}", False, str(error))
+    return finding(f"{name} {medium}", True, f"{place.device}{' (expendable)' if place.expendable else ''}")

@@ -8,9 +8,10 @@ import grp
 import os
 import pwd
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from opjoule.base.notices import Notice, NoticeKind
 
 ROOT = Path("/")
 """Root of the file system that is checked."""
@@ -26,15 +27,7 @@ _RULE_FOLDERS: Final = ("etc/udev/rules.d", "run/udev/rules.d", "usr/lib/udev/ru
 _LATENCY_LEAST_MS: Final = 1
 
 
-@dataclass(frozen=True)
-class Obstacle:
-    """One obstacle, with its remedy."""
-
-    detail: str
-    remedy: str
-
-
-def serial_obstacles(port: str) -> list[Obstacle]:
+def serial_obstacles(port: str) -> list[Notice]:
     """All obstacles to the meter on a port like /dev/ttyUSB0, in the order in which they would be met."""
     root = ROOT
     node = (root / port.lstrip("/")).resolve()
@@ -66,18 +59,19 @@ def _usb_device(root: Path, tty: str) -> Path | None:
     return next((folder for folder in place.resolve().parents if (folder / "idVendor").exists()), None)
 
 
-def _wsl(root: Path) -> Obstacle | None:
+def _wsl(root: Path) -> Notice | None:
     """The obstacle that this is WSL, where a USB device is Windows' until it is attached."""
     if "microsoft" not in _text(root / "proc/sys/kernel/osrelease").lower():
         return None
-    return Obstacle(
+    return Notice(
+        NoticeKind.MEND,
         "this is WSL, which has only the USB devices that Windows gives it",
         "in Windows, with usbipd-win installed: usbipd list; usbipd bind --busid BUSID (as administrator); usbipd "
         "attach --wsl --busid BUSID (docs/how-to/other-systems.md)",
     )
 
 
-def _brltty(root: Path, device: Path | None) -> Obstacle | None:
+def _brltty(root: Path, device: Path | None) -> Notice | None:
     """The obstacle that brltty takes the converter for a Braille display: the port vanishes a second after it appeared.
 
     If the port is absent, every converter on the bus is checked, because brltty may have taken it.
@@ -91,7 +85,8 @@ def _brltty(root: Path, device: Path | None) -> Obstacle | None:
         vendor, product = _text(candidate / "idVendor"), _text(candidate / "idProduct")
         for rules, line in claims:
             if vendor and vendor in line and product in line:
-                return Obstacle(
+                return Notice(
+                    NoticeKind.MEND,
                     f"brltty mistakes {vendor}:{product} for a Braille display ({rules}), and its port vanishes",
                     f"sudo apt remove brltty; if somebody reads Braille here: sudo ln -s /dev/null "
                     f"/etc/udev/rules.d/{rules}, then plug it in again",
@@ -112,7 +107,7 @@ def _brltty_claims(root: Path) -> Iterator[tuple[str, str]]:
                     yield path.name, line
 
 
-def _rights(port: str, node: Path) -> Obstacle | None:
+def _rights(port: str, node: Path) -> Notice | None:
     """Why this user may not open the port, and the remedy; None if he may."""
     if os.access(node, os.R_OK | os.W_OK, effective_ids=True):
         return None
@@ -122,21 +117,29 @@ def _rights(port: str, node: Path) -> Obstacle | None:
     with contextlib.suppress(KeyError):
         name, _, _, members = grp.getgrgid(node.stat().st_gid)
     if user in members:
-        return Obstacle(f"{user} is in the group {name}, but not in this session", "log out and in again, or reboot")
+        return Notice(
+            NoticeKind.MEND,
+            f"{user} is in the group {name}, but not in this session",
+            "log out and in again, or reboot",
+        )
     join = [f"sudo usermod -aG {name} {user} and log in again"] if name != "root" else []
-    return Obstacle(f"{port} belongs to the group {name}, and {user} is not in it", ", or ".join([*join, INSTALL]))
-
-
-def _name(port: str) -> Obstacle | None:
-    """The obstacle that the port's number may change although the device has a permanent name."""
-    if (lasting := lasting_name(port)) == port:
-        return None
-    return Obstacle(
-        f"{port} may be another device after the next boot", f'write port = "serial:{lasting}" into rig.toml'
+    return Notice(
+        NoticeKind.MEND, f"{port} belongs to the group {name}, and {user} is not in it", ", or ".join([*join, INSTALL])
     )
 
 
-def _modem_manager(root: Path, tty: str, device: Path) -> Obstacle | None:
+def _name(port: str) -> Notice | None:
+    """The obstacle that the port's number may change although the device has a permanent name."""
+    if (lasting := lasting_name(port)) == port:
+        return None
+    return Notice(
+        NoticeKind.MEND,
+        f"{port} may be another device after the next boot",
+        f'write port = "serial:{lasting}" into rig.toml',
+    )
+
+
+def _modem_manager(root: Path, tty: str, device: Path) -> Notice | None:
     """The obstacle that ModemManager may send AT commands to a new port, as udev's entry does not forbid it."""
     running = any(_text(process_name) == "ModemManager" for process_name in root.glob("proc/[0-9]*/comm"))
     if not running:
@@ -145,15 +148,18 @@ def _modem_manager(root: Path, tty: str, device: Path) -> Obstacle | None:
         entry = _text(root / "run/udev/data" / f"c{_text(place / 'dev')}").splitlines()
         if "E:ID_MM_DEVICE_IGNORE=1" in entry or "E:ID_MM_PORT_IGNORE=1" in entry:
             return None
-    return Obstacle("ModemManager runs and may disturb the meter (ID_MM_DEVICE_IGNORE is not set)", INSTALL)
+    return Notice(
+        NoticeKind.MEND, "ModemManager runs and may disturb the meter (ID_MM_DEVICE_IGNORE is not set)", INSTALL
+    )
 
 
-def _latency(root: Path, tty: str) -> Obstacle | None:
+def _latency(root: Path, tty: str) -> Notice | None:
     """The obstacle that an FTDI converter delays bytes, which blurs each clock exchange by the same time."""
     text = _text(root / "sys/bus/usb-serial/devices" / tty / "latency_timer")
     if not text.isdigit() or int(text) <= _LATENCY_LEAST_MS:
         return None
-    return Obstacle(
+    return Notice(
+        NoticeKind.MEND,
         f"its FTDI converter delays bytes by {text} ms, and every clock exchange with them",
         f"echo {_LATENCY_LEAST_MS} | sudo tee /sys/bus/usb-serial/devices/{tty}/latency_timer; to keep it: {INSTALL}",
     )

@@ -11,13 +11,14 @@ from types import SimpleNamespace
 import pytest
 from opjoule.base.errors import FAULTY_EXIT, BadInput, MeterFault
 from opjoule.base.files import file_sha256
+from opjoule.base.notices import Notice, NoticeKind
 from opjoule.bench.commissioning.certificate import (
     Certificate,
     commissioning_note,
     read_certificate,
     write_certificate,
 )
-from opjoule.bench.commissioning.desk import CheckedFigure, Defect, DeskPace, Picture, StepOutcome, Verdict
+from opjoule.bench.commissioning.desk import CheckedFigure, DeskPace, Picture, StepOutcome, Verdict
 from opjoule.bench.commissioning.dialogue import DeskDialogue, Parts, Skipped, Stopped, known_resistor
 from opjoule.bench.commissioning.page import render
 from opjoule.bench.commissioning.procedure import Procedure
@@ -39,7 +40,7 @@ WELL = Verdict.of(
     {"zero_a": CheckedFigure(1e-3, "A", "at most 2 mA")},
     Picture([1, 2], [3.5, 4], "A", "V", 0.5, 3.0),
 )
-BROKEN = Verdict.of("odd", [Defect('a "wire"\n', "mend \\ it")], {})
+BROKEN = Verdict.of("odd", [Notice(NoticeKind.MEND, 'a "wire"\n', "mend \\ it")], {})
 
 
 def scripted(*answers):

@@ -390,7 +390,7 @@ def test_partial_record_opens_with_its_reason(chromium: Browser, tmp_path: Path)
     make_record(tmp_path, status="partial")
     chromium.complaints.clear()
     chromium.open(write_report(tmp_path))
-    said = chromium.run("document.querySelector('.banner.grave').textContent")
+    said = chromium.run("document.querySelector('.banners').textContent")
     assert "PARTIAL" in said
     assert "cable pulled" in said
     assert chromium.complaints == []

@@ -119,8 +119,8 @@ def test_a_meter_on_another_computer_or_none_on_a_cable_brings_no_warning():
 
 def test_doctor_says_how_long_a_run_lasts_that_tells_kinds_apart():
     """By the meter's resolution: ten samples a second make blocks of a second."""
-    assert "every 0.02 s" in kinds_finding(532e-6).detail and "(1 s) or more" in kinds_finding(532e-6).detail
-    assert "every 1 s" in kinds_finding(0.1).detail and "(50 s) or more" in kinds_finding(0.1).detail
+    assert "every 0.02 s" in kinds_finding(532e-6).line and "(1 s) or more" in kinds_finding(532e-6).line
+    assert "every 1 s" in kinds_finding(0.1).line and "(50 s) or more" in kinds_finding(0.1).line
 
 
 def test_doctor_says_shunt_and_drop(tmp_path):

@@ -329,7 +329,7 @@ def test_studies_databases_dry_run_and_doctor_agree_about_what_is_missing(tmp_pa
     (tmp_path / "python3").write_text("#!/bin/sh\nexit 1\n")
     (tmp_path / "python3").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    lacking = f"its Python module berkeleydb or bsddb3 ({tmp_path}/python3 does not have it)"
+    lacking = f"its Python module berkeleydb or bsddb3 is missing ({tmp_path}/python3 does not have it)"
     words = f"{lacking}; --study s3 --simulate installs"
     monkeypatch.chdir(tmp_path)
     for argv in (

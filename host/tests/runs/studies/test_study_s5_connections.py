@@ -61,7 +61,7 @@ def test_what_was_tested_with_a_stand_in_is_said_wherever_databases_are_listed(c
         said = capsys.readouterr().out
         assert "a library of the same functions that the tests build, never with Actian's own" in said
         assert "tested with PostgreSQL's driver and server, never with SQL Server" in said
-    checks = {check.about: check.detail for check in examine(tmp_path / "none", simulate=True)}
+    checks = {check.about: check.line for check in examine(tmp_path / "none", simulate=True)}
     assert "Actian Zen (tested with a library" in checks["tested otherwise"]
     assert "SQL Server (its ODBC path" in checks["tested otherwise"]
 
