@@ -44,8 +44,8 @@ def row(about: str, figures: list[KnownFigure]) -> str:
     identified = [figure for figure in figures if figure.has_interval]
     cells = [about, f"{len(identified)} of {len(figures)}", "", "", ""]
     if identified:
-        width = median((figure.u or 0.0) / abs(figure.true) for figure in identified)
-        off = median(abs((figure.value or 0.0) - figure.true) / abs(figure.true) for figure in identified)
+        width = median((figure.stated.u or 0.0) / abs(figure.true) for figure in identified)
+        off = median(abs(float(figure.stated) - figure.true) / abs(figure.true) for figure in identified)
         held = sum(figure.holds for figure in identified)
         cells[2:] = [f"{held} of {len(identified)}", f"±{100 * width:.2g} %", f"{100 * off:.2g} %"]
     return "| " + " | ".join(cells) + " |"

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from opjoule.base.units import Quantity
 from opjoule.bench.simulation.part_course import PartCourse
 from opjoule.bench.simulation.truth_line import KnownFigure, cells_line, held_line, known_figures, true_figures
 from opjoule.cli.commands import main
@@ -66,11 +67,11 @@ def truth_lines_of(folder, stated, status="complete", **more):
 
 
 def test_the_stated_interval_is_the_one_of_the_summary_and_the_truth_has_a_digit_more():
-    wide = KnownFigure("tail", 0.09812, -0.01544, 0.26, "J")
+    wide = KnownFigure("tail", 0.09812, Quantity(-0.01544, 0.26, "J"))
     assert plain_spaces(wide) == "SIMULATED truth: tail 98 mJ; stated \N{MINUS SIGN}0.02 ± 0.26 J holds it"
-    below_nothing = KnownFigure("energy of settle", 0.0002391, -0.00012, 0.0104, "J")
+    below_nothing = KnownFigure("energy of settle", 0.0002391, Quantity(-0.00012, 0.0104, "J"))
     assert plain_spaces(below_nothing) == "SIMULATED truth: energy of settle 0.2 mJ; stated 0 ± 10 mJ holds it"
-    nearly_nothing = KnownFigure("energy of settle", 245.3e-9, 0.0922, 0.1787, "J")
+    nearly_nothing = KnownFigure("energy of settle", 245.3e-9, Quantity(0.0922, 0.1787, "J"))
     assert plain_spaces(nearly_nothing) == "SIMULATED truth: energy of settle 0 mJ; stated 92 (0 to 271) mJ holds it"
 
 
