@@ -266,3 +266,16 @@ def test_a_study_s_bundle_holds_all_that_its_verdicts_are_made_of(tmp_path, monk
     packed = {path.name: path.read_bytes() for path in (opened / "figures").iterdir()}
     assert "s1-conclusions.csv" in packed and b"direction  " in packed["methods.txt"]
     assert {path.name: path.read_bytes() for path in (tmp_path / "figures").iterdir()} == packed
+
+
+@pytest.mark.slow
+def test_records_of_two_commits_are_bundled_if_the_user_says_so_and_the_readme_says_it_too(records, tmp_path, capsys):
+    RunRecord.open(records / "sqlite").update(found={"opjoule": "0.1.0", "commit": "f" * 40})
+    out = tmp_path / "two.zip"
+    assert main(["runs", "bundle", str(records), "--out", str(out)]) == 2
+    assert "--although opjoule" in capsys.readouterr().err
+    assert main(["runs", "bundle", str(records), "--out", str(out), "--although", "opjoule"]) == 0
+    with zipfile.ZipFile(out) as packed:
+        assert (
+            "--although opjoule" in packed.read(next(n for n in packed.namelist() if n.endswith("README.txt"))).decode()
+        )

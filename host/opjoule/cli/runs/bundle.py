@@ -1,6 +1,7 @@
 """`runs.py bundle` and `runs.py open`: pack a study into one file for others, and unpack it."""
 
 import getpass
+import shlex
 import shutil
 import socket
 import tempfile
@@ -14,6 +15,7 @@ from opjoule.cli.failures import one_line
 from opjoule.cli.runs.conclusions import write_conclusions
 from opjoule.cli.runs.options import BundleOptions, OpenOptions
 from opjoule.pages.comparison.page import write_campaign_page
+from opjoule.results.comparison.compared_run import allowed_groups
 from opjoule.results.exports.bundle import (
     RECORDS,
     Described,
@@ -70,7 +72,8 @@ def run_bundle(options: BundleOptions) -> int:
         records = copy_runs(options.places, folder / RECORDS, redaction)
         for campaign in campaigns(folder / RECORDS):
             write_campaign_page(campaign, campaign.relative_to(folder).as_posix())
-        drawn = write_figures([str(folder / RECORDS)], folder / "figures", study=study)
+        allowed = allowed_groups(options.although)
+        drawn = write_figures([str(folder / RECORDS)], folder / "figures", allowed, study)
         for line in drawn:
             if not line.startswith(str(folder)):
                 print(one_line(line.replace(f"{folder}/", "")))
@@ -82,7 +85,7 @@ def run_bundle(options: BundleOptions) -> int:
         shutil.copyfile(CITATION, folder / "CITATION.cff")
         about = _described(options, records, study)
         words = {"name": about.name, "line": "=" * len(about.name), "about": about.about}
-        words["again"] = " ".join(_again(Path(), study))
+        words["again"] = shlex.join(_again(Path(), study, options.although))
         readme = README.format(**words, programs=", ".join(about.programs), open=f"{program('runs')} open")
         (folder / "README.txt").write_text(readme, encoding="utf-8")
         describe(folder, about)
@@ -110,10 +113,11 @@ def _copy_sources(folder: Path, study: StudyFolder | None) -> None:
             shutil.copyfile(ROOT / name, folder / "program" / name)
 
 
-def _again(folder: Path, study: StudyFolder | None) -> list[str]:
+def _again(folder: Path, study: StudyFolder | None, although: str | None = None) -> list[str]:
     """Words of the command that makes the figures of an opened bundle again."""
     of_study = ["--study", str(folder / STUDY / study.folder.name)] if study else []
-    return [program("runs"), "figures", str(folder / RECORDS), *of_study, "--out", "figures"]
+    allowed = ["--although", although] if although else []
+    return [program("runs"), "figures", str(folder / RECORDS), *of_study, *allowed, "--out", "figures"]
 
 
 def _described(options: BundleOptions, records: list[Path], study: StudyFolder | None) -> Described:

@@ -106,6 +106,11 @@ class ConclusionsOptions(PlacesOptions):
     json: bool = flag(_JSON)
 
 
+def _although() -> str | None:
+    about = "draw even if the runs also differ in these settings (durability, opjoule, ...); as in 'compare'"
+    return option(str, "GROUP,...", about)
+
+
 class FiguresOptions(PlacesOptions):
     """The figures to draw."""
 
@@ -115,11 +120,7 @@ class FiguresOptions(PlacesOptions):
         f"draw only the counterparts of the figures in this study's paper, in its order, and its conclusions {_STUDY}",
     )
     out: Path = option(directory, "DIR", "folder to write to (default: figures)", Path("figures"))
-    although: str | None = option(
-        str,
-        "GROUP,...",
-        "draw even if the runs also differ in these settings (durability, opjoule, ...); as in 'compare'",
-    )
+    although: str | None = _although()
 
 
 class BundleOptions(PlacesOptions):
@@ -130,6 +131,7 @@ class BundleOptions(PlacesOptions):
     name: str | None = option(str, "TEXT", "title in the description (default: the study's)")
     license: str = option(str, "TEXT", "licence of the data, for example CC-BY-4.0", "not stated")
     keep_names: bool = flag("keep paths, host names and user names")
+    although: str | None = _although()
 
 
 class OpenOptions(Options):
