@@ -17,7 +17,6 @@ from opjoule.base.files import read_regular, rewriting
 from opjoule.base.notices import Notice, NoticeKind
 from opjoule.base.scripts import program
 from opjoule.base.units import Quantity, from_json, missing
-from opjoule.results.answer import Answer
 from opjoule.results.rounding import quantity_text
 from opjoule.runs.record.directory import check_place, is_held
 from opjoule.runs.record.json_file import plain

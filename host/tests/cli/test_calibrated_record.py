@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from calibrated_sensor import SENSOR_ID, TrueReference, TrueSensor, bench_reference, points
+from msgspec import structs
 from opjoule.base.errors import BadInput
 from opjoule.base.notices import NoticeKind
 from opjoule.base.units import from_json
@@ -117,7 +118,7 @@ def test_the_result_says_what_it_shares_so_that_two_runs_are_compared_without_it
         )
         # A power has no timebase in it, which is this meter's own and poor.
         sides.append(from_json(result["power_w"]).of_repeats([], of_energy.shared))
-    alone = [replace(side, shared={}) for side in sides]
+    alone = [structs.replace(side, shared={}) for side in sides]
     assert ratio(*sides).value == pytest.approx(0.8 / 0.824, rel=2e-4)
     assert ratio(*sides).covers(0.8 / 0.824)
     assert ratio(*sides).u < 0.5 * ratio(*alone).u

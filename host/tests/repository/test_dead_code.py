@@ -34,6 +34,7 @@ ALLOWED = {
     "host/tests/*conftest.py *": "pytest calls it",
     "host/validation/monsoon_backend.py *": "pyusb calls the methods of a backend",
     "host/tests/support/software_usb.py *": "pyusb calls the methods of a backend",
+    "host/tests/support/made_mongod.py _*": "called by the command's name",
 }
 """File and name, with the reason why a search for calls does not find them."""
 FIXTURES = ["@pytest.fixture", "@CASES.*"]

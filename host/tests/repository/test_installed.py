@@ -154,7 +154,7 @@ COMMAND_LINES = {
 }
 """Command lines, each with a part of its answer."""
 REFUSED = {
-    "runs conclusions runs": "studies with conclusions are s1, s2, s3, s4, s5",
+    "runs conclusions runs": "studies with conclusions are s1, s1-dd, s2, s3, s4, s5",
     "runs open trace.csv": "is not a bundle of 'opjoule runs'",
 }
 

@@ -1,6 +1,7 @@
 """doctor on a sensor whose ready flag is not as the data sheet says, through the real firmware; SIMULATED."""
 
 import pytest
+from opjoule.base.notices import NoticeKind
 from opjoule.cli.doctor import examine
 from opjoule.meters.serial.ready_flag import FlagTrial, try_ready_flag
 from rig_session import ARDUINO_FIRMWARE, rig_sim, write_profile
@@ -56,9 +57,9 @@ def test_doctor_says_it_in_one_line_with_the_remedy(tmp_path, options, well):
     (flag_check,) = (check for check in said if check.about == "ready flag")
     if well:
         (kinds,) = (check for check in said if check.about == "kinds of operation")
-        assert "one sample every 0.53" in kinds.detail and "changes the mix every 0.02 s" in kinds.detail
-    assert flag_check.well is well
-    assert "conversions in a trial, one each" in flag_check.detail and "\n" not in flag_check.detail
-    assert "SDA was held low and clocked free" in flag_check.detail
-    assert ("not cleared" in flag_check.detail) is not well
+        assert "one sample every 0.53" in kinds.text and "changes the mix every 0.02 s" in kinds.text
+    assert (flag_check.kind is NoticeKind.SOUND) is well
+    assert "conversions in a trial, one each" in flag_check.text and "\n" not in flag_check.text
+    assert "SDA was held low and clocked free" in flag_check.text
+    assert ("not cleared" in flag_check.text) is not well
     assert "uno-arduino" in flag_check.remedy

@@ -82,11 +82,11 @@ def test_a_ratio_stands_with_the_ends_of_its_interval(value, limits, expected):
 
 
 def test_the_interval_of_a_positive_quantity_stays_positive():
-    plain = {of: quantity_text(of).replace("\N{NO-BREAK SPACE}", " ") for of in (
-        Quantity(0.0005, 0.0018, "J"), Quantity(2.0, 3.0, "1/s"), Quantity(0.5, 0.4, "J"), Quantity(-0.5, 0.8, "J"),
-        Quantity(0.0, 0.3, "J"),
-    )}  # fmt: skip
-    assert list(plain.values()) == [
+    quantities = (
+        *(Quantity(0.0005, 0.0018, "J"), Quantity(2.0, 3.0, "1/s"), Quantity(0.5, 0.4, "J")),
+        *(Quantity(-0.5, 0.8, "J"), Quantity(0.0, 0.3, "J")),
+    )
+    assert [quantity_text(of).replace("\N{NO-BREAK SPACE}", " ") for of in quantities] == [
         "0.5 (0 to 2.3) mJ",
         "2.0 (0 to 5.0) /s",
         "0.50 ± 0.40 J",

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from opjoule.base.notices import NoticeKind
+from opjoule.base.notices import Notice, NoticeKind
 from opjoule.energy.operations.board_files import MARKS_FILE, PhaseMark
 from opjoule.runs.evaluation.collection import collect
 from opjoule.runs.evaluation.evidence import Evidence
@@ -48,7 +48,7 @@ def test_marked_phases_come_in_order_and_may_overlap_and_come_again():
     ],
 )
 def test_marks_that_do_not_pair_are_named_with_their_repeat(marks, said):
-    assert marked_phases(marks, [IDLE, RUN])[1] == [f"repeat 1: marks of run: {said}"]
+    assert marked_phases(marks, [IDLE, RUN])[1] == [Notice(NoticeKind.MARKS, f"repeat 1: marks of run: {said}")]
 
 
 def test_marks_outside_the_work_are_none_of_it():
@@ -64,7 +64,7 @@ def test_work_that_was_cut_off_keeps_the_phases_that_it_had_marked(phases, repea
     marks = [begin("run", 1000), begin("load", 1100), end("load", 1200), begin("index", 1300)]
     assert marked_phases(marks, phases) == (
         [marked("load", 1100, 1200, repeat)],
-        [f"repeat {repeat}: marks of run: phase index has no end"],
+        [Notice(NoticeKind.MARKS, f"repeat {repeat}: marks of run: phase index has no end")],
     )
 
 

@@ -73,7 +73,7 @@ def test_a_limit_before_anything_could_be_seen_spoils_idle(monkeypatch):
     unsettled, _ = SettlingClock(monkeypatch, lambda at_s: 3.0).wait(limit_s=2.0)
     assert unsettled is not None
     assert unsettled.withholds
-    assert "--settle-limit" in unsettled.line
+    assert unsettled.remedy == "raise --settle-limit"
 
 
 def test_a_board_that_stays_a_little_warmer_is_reported_and_spoils_nothing(monkeypatch):
@@ -136,7 +136,7 @@ def test_bursts_that_a_short_idle_did_not_show_are_reported_and_spoil_nothing(mo
     clock = SettlingClock(monkeypatch, lambda at_s: 3.6 if at_s % 5.0 < 0.1 else 3.0)
     unsettled, _ = clock.wait(limit_s=30.0)
     assert unsettled is not None and not unsettled.withholds
-    assert "bursts" in unsettled.line and "raise --idle" in unsettled.line
+    assert "bursts" in unsettled.line and "raise --idle" in unsettled.remedy
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_bursts_that_a_short_idle_did_not_show_are_reported_and_spoil_nothing(mo
 )
 def test_raising_the_settle_limit_helps_wherever_it_is_advised(monkeypatch, power_w, limit_s, raised_s):
     unsettled, _ = SettlingClock(monkeypatch, power_w).wait(limit_s=limit_s)
-    assert unsettled is not None and "raise --settle-limit" in unsettled.line
+    assert unsettled is not None and "raise --settle-limit" in unsettled.remedy
     assert SettlingClock(monkeypatch, power_w).wait(limit_s=raised_s)[0] is None
 
 

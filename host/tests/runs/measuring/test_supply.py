@@ -127,11 +127,13 @@ def test_doctor_says_shunt_and_drop(tmp_path):
     with SoftwareMeter() as device:
         path = rig_file(tmp_path, f"serial:{device.path},shunt=0.02")
         checks = {check.about: check for check in examine(path, simulate=False)}
-    assert checks["shunt"].detail == "0.02 ohm ±5 %, shunt= in rig.toml, its tolerance assumed: unmarked"
-    assert checks["rpi5 supply"].well  # the last of the two: a meter that hangs on its board is no fault
+    assert checks["shunt"].text == "0.02 ohm ±5 %, shunt= in rig.toml, its tolerance assumed: unmarked"
+    assert (
+        checks["rpi5 supply"].kind is NoticeKind.SOUND
+    )  # the last of the two: a meter that hangs on its board is no fault
     path = rig_file(tmp_path, "serial:/dev/no-such", connection="ssh:nobody@127.0.0.1:1")
     supply = [check for check in examine(path, simulate=False) if check.about == "rpi5 supply"]
-    assert [check.well for check in supply] == [False] and "4.60 V" in supply[0].detail
+    assert [check.kind for check in supply] == [NoticeKind.MEND] and "4.60 V" in supply[0].text
     assert "20 milliohm" in supply[0].remedy and "usb_max_current_enable=1" in supply[0].remedy
 
 
