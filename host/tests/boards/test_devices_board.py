@@ -352,7 +352,7 @@ def test_a_lost_link_without_files_to_fetch_claims_no_restart():
 
 
 TESTS = Path(__file__).resolve().parents[1]
-PLACES = TESTS.parent, TESTS / "support", TESTS / "devices"
+PLACES = TESTS.parent, TESTS / "support", TESTS / "boards"
 HOST_ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, PLACES))}
 HOST = """
 import sys, time

@@ -123,7 +123,11 @@ def ended(command, folder):
 def test_the_wheel_holds_every_file_of_the_package_and_none_that_a_program_has_left(wheel):
     files = [path for path in (ROOT / "host/opjoule").rglob("*") if path.is_file()]
     wanted = {path.relative_to(ROOT / "host").as_posix() for path in files if "__pycache__" not in path.parts}
-    studies = {path.relative_to(ROOT).as_posix() for path in ROOT.glob("studies/*/study.toml")}
+    studies = {
+        path.relative_to(ROOT).as_posix()
+        for name in ("study.toml", "winners.csv")
+        for path in ROOT.glob(f"studies/*/{name}")
+    }
     assert len(wanted) > 250 and len(studies) >= 7
     wanted |= {f"opjoule/beside/{path}" for path in (*studies, "CITATION.cff")}
     with zipfile.ZipFile(wheel) as packed:

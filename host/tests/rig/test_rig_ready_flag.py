@@ -62,4 +62,4 @@ def test_doctor_says_it_in_one_line_with_the_remedy(tmp_path, options, well):
     assert "conversions in a trial, one each" in flag_check.text and "\n" not in flag_check.text
     assert "SDA was held low and clocked free" in flag_check.text
     assert ("not cleared" in flag_check.text) is not well
-    assert "uno-arduino" in flag_check.remedy
+    assert ("uno-arduino" in flag_check.remedy) is not well
