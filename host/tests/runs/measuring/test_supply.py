@@ -286,8 +286,8 @@ def test_a_weak_supply_makes_a_measurement_faulty_and_keeps_its_figures(tmp_path
             [Notice(NoticeKind.NOTE, "a warning about the desk")],
         )
     run, result = (json.loads((out / name).read_text()) for name in ("run.json", "result.json"))
-    noted, fault = run["notices"]
-    assert (noted["kind"], fault["kind"]) == (NoticeKind.NOTE, NoticeKind.LOW_VOLTAGE)
+    (fault,) = (notice for notice in run["notices"] if notice["kind"] == NoticeKind.LOW_VOLTAGE)
+    assert NoticeKind.NOTE in [notice["kind"] for notice in run["notices"]]
     assert fault["line"].startswith("supply: the least voltage at the board's side of the shunt was 4.")
     least_w = 3.04  # an idle Raspberry Pi 4 of the power model
     assert run["least_voltage"]["value"] < weak.supply.at_power(least_w)[1] * 1.006 < 4.63
