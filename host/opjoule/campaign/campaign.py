@@ -52,9 +52,6 @@ from opjoule.runs.record.run import program_words
 from opjoule.runs.record.run_record import RunRecord
 from opjoule.runs.studies.definition import COMMAND
 
-INTERRUPTED: Final = "interrupted by the user"
-"""Start of the fault of a record whose measurement the user interrupted."""
-
 Identity = tuple[str, str, str, int]
 """Plan, changes of the board, load beside it, block."""
 

@@ -161,11 +161,13 @@ def test_each_value_of_an_axis_within_a_record_has_a_growing_part_of_its_own(tmp
 
 
 def test_each_shipped_time_is_plausible_and_names_its_source():
+    """A plan calls all of them SIMULATED."""
     with SHIPPED.open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert {"s1", "s2", "s3", "s4", "s5"} <= {row["study"] for row in rows}
     for row in rows:
-        assert 0 < float(row["growing_s"]) <= float(row["total_s"]) and row["source"]
+        assert 0 < float(row["growing_s"]) <= float(row["total_s"])
+        assert row["source"].startswith("SIMULATED, ")
 
 
 STUDY = ["--study", "s3", "--device", "rpi4", "--simulate", "--dry-run", "--repeats", "2"]

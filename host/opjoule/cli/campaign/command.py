@@ -232,7 +232,7 @@ def _length(campaign: Campaign, cells: Sequence[Cell], needed: TimeNeeded | None
         rest = needed.cells - needed.by_own_records - needed.by_shipped
         sources = {
             "the study's records": needed.by_own_records,
-            "times that come with OpJoule": needed.by_shipped,
+            "SIMULATED times that come with OpJoule": needed.by_shipped,
             "the mean of the others": rest,
         }
         judged = ", ".join(f"{counted(count, 'measurement')} by {source}" for source, count in sources.items() if count)
