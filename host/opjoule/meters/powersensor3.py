@@ -49,7 +49,9 @@ ANSWER_S: Final = 1.0
 QUIET_S: Final = 0.1
 TRIAL_PACKETS: Final = 400
 GAIN_ERROR_MAX: Final = 0.03
+"""Assumed bound of the current's gain; the makers' figures could not be found."""
 VOLTAGE_ERROR_MAX: Final = 0.01
+"""Likewise of the voltage's."""
 OFFSET_STEPS_MAX: Final = 3.0
 """Assumed bound of the current's offset after `psconfig -a`, in steps of the converter."""
 USUAL_VOLT_PER_A: Final = 0.12

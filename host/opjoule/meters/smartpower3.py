@@ -43,7 +43,7 @@ HOLE_INTERVALS: Final = 1.5
 RESTART_MS: Final = 60_000
 """Step of the device's clock, in either direction, that only a restart explains."""
 AVERAGE_NS: Final = 8_000_000
-"""Length of the converter's rolling mean: 8 values, 1,024 a second (PAC193x, DS20005850, "VSENSE average")."""
+"""Length of the rolling mean of a PAC193x: its eight latest values, at 1,024 a second (Microchip DS20005850C)."""
 FIRST_LINES: Final = 4
 """Lines from which the interval is found."""
 FIRST_S: Final = 5.0
