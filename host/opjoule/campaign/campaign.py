@@ -20,7 +20,7 @@ from datetime import datetime
 from json import dumps, loads
 from pathlib import Path
 from statistics import fmean
-from typing import Any, Final, Self
+from typing import Any, Self
 
 import opjoule
 from opjoule.base.errors import FAULTY_EXIT, BadInput, Interrupted, OpJouleError, of_system
