@@ -124,10 +124,12 @@ class StudyChoice(Options):
     GROUP: ClassVar[str] = WHAT
 
     study: str = required(str, "NAME", "its name (measure.py studies), or its folder")
-    device: str = required(
+    device: str = option(
         str,
         "NAME",
-        "board: rpi3, rpi4, odroid-c2, ...; several, separated by commas, if the study compares boards",
+        "board: rpi3, rpi4, odroid-c2, ...; several, separated by commas, if the study compares boards (only --dry-run "
+        "plans without: for the paper's board, or rpi4 if the paper has none)",
+        "",
     )
     storage: str | None = option(str, "MEDIUM", STORAGE_HELP)
     scale: float = option(share, "X", "factor of the study's counts, above 0 and at most 1 (default: 1)", 1.0)

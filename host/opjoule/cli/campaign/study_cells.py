@@ -36,6 +36,8 @@ _GIVEN: Final = (
     *("live", "json"),
 )
 """Options of the command line that apply to every cell; an option that is not given keeps the study's value."""
+_BOARD_OF_PLAN: Final = "rpi4"
+"""Board of a plan without --device, if the study's paper has no board."""
 DISTURB: Final = "disturb"
 """An axis that is also an option of every measurement; its value `none` means no background load."""
 
@@ -84,6 +86,9 @@ def _of_axes(study: StudyFolder, cell: Mapping[str, str], options: StudyOptions)
 def study_campaign(options: StudyOptions) -> CampaignFile:
     """The cells that a command line asks for, with their options. Raises: BadInput: the first mistake."""
     definition = find_study(options.study)
+    is_assumed = not options.device
+    if is_assumed:
+        options = replace(options, device=_planned_board(definition, options))
     only = _only(options.only)
     _check(definition, options)
     if options.within:
@@ -104,11 +109,20 @@ def study_campaign(options: StudyOptions) -> CampaignFile:
         retries=1,
         cells=tuple(cells),
         about=(
+            *([f"  device     {options.device}, assumed: --device names the board"] if is_assumed else []),
             *_about(placed, planned, options.scale, only),
             *(f"  left out   {database}: give it by --connections FILE" for database in lacking),
         ),
         shared=True,
     )
+
+
+def _planned_board(definition: StudyFolder, options: StudyOptions) -> str:
+    """The board of a plan without --device: the paper's. Raises: BadInput: more than a plan is asked for."""
+    if not options.dry_run:
+        raise BadInput(f"--device is missing: name the board that study {options.study} is to be measured on")
+    boards = definition.said_of.get(DEVICE, _BOARD_OF_PLAN)
+    return boards if isinstance(boards, str) else str(boards[0])
 
 
 def _scale_within(options: StudyOptions, limit_s: float) -> float:

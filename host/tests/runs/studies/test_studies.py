@@ -202,6 +202,21 @@ def test_the_plan_says_what_the_scale_makes_of_the_counts(tmp_path, capsys):
     assert "write: rows are written" in said
 
 
+@pytest.mark.parametrize(
+    ("study", "board"), [("s1", "odroid-c2"), ("s2", "rpi4"), ("s3", "rpi4"), ("s4", "rpi4"), ("s5", "rpi3")]
+)
+def test_a_plan_without_a_board_is_for_the_papers_and_a_measurement_needs_one(
+    study, board, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)  # no rig.toml
+    assert main(["--study", study, "--dry-run"]) == 0
+    assert f"  device     {board}, assumed: --device names the board\n" in capsys.readouterr().out
+    with pytest.raises(SystemExit) as ended:
+        main(["--study", study])
+    said = capsys.readouterr().err
+    assert ended.value.code == 2 and said.count("\n") == 1 and "--device is missing" in said
+
+
 def test_counts_that_are_asked_for_are_conditions_of_their_own(tmp_path):
     """So that the folder's index keeps those of the command line before."""
     names = []
