@@ -17,6 +17,7 @@ import pyarrow as pa
 import pytest
 from opjoule.base.errors import BadInput
 from opjoule.base.notices import NoticeKind
+from opjoule.bench.simulation.rig import RigSetup
 from opjoule.bench.simulation.virtual_rig import virtual_rig
 from opjoule.boards.board import Board
 from opjoule.boards.media.medium import Medium, read_free_bytes
@@ -198,8 +199,8 @@ def slewed(image, tmp_path_factory):
          "--no-harness", "--rate", "full", "--reset", "load", "--repeats", "1"]
     )  # fmt: skip
     plan = make_plan(parsed.options)
-    virtual = virtual_rig(plan.board, root=ROOT, truth=folder / "truth.json", seed=1,
-                          wanted={"time_daemons": "keep"}, sync=None, say=print)  # fmt: skip
+    setup = RigSetup(root=ROOT, truth=folder / "truth.json", seed=1)
+    virtual = virtual_rig(plan.board, setup, wanted={"time_daemons": "keep"}, say=print)
     with virtual as rig, closing(connect(rig.machine)) as shell:
         copied = shell.run(["sh", "-c", "cat > slew.py"], feed=SLEW.encode())
         assert copied.status == 0

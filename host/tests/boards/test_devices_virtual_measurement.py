@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from opjoule.bench.simulation.rig import RigSetup
 from opjoule.bench.simulation.virtual_rig import virtual_rig
 from opjoule.boards.virtual.machine import Machine
 from opjoule.campaign.measurement import measure
@@ -26,16 +27,8 @@ def measured(tmp_path: Path, *options: str, user: str = "rig", **wanted: str) ->
     )  # fmt: skip
     plan = make_plan(parsed.options)
     out = tmp_path / "record"
-    virtual = virtual_rig(
-        plan.board,
-        root=ROOT,
-        truth=tmp_path / "truth.json",
-        seed=1,
-        wanted=wanted,
-        sync=None,
-        say=print,
-        user=user,
-    )
+    setup = RigSetup(root=ROOT, truth=tmp_path / "truth.json", seed=1)
+    virtual = virtual_rig(plan.board, setup, wanted=wanted, say=print, user=user)
     with virtual as rig, PhaseProgress(quiet=True) as progress:
         supply = supply_of_rig(plan, None, parsed.options)
         measure(plan, rig.board, rig.meter, out, progress, rig.facts, supply)

@@ -50,7 +50,7 @@ def measured(out: Path, medium: str, *options: str):
     options = RigSetup(root=ROOT, storage=out.parent / "storage", truth=truth, seed=11)
     with twin_rig(plan.board, options) as rig, PhaseProgress(quiet=True) as progress:
         supply = supply_of_rig(plan, None, command.options)
-        measure(plan, rig.board, rig.supply.meter, out, progress, {"simulation": rig.facts}, supply)
+        measure(plan, rig.board, rig.meter, out, progress, {"simulation": rig.facts}, supply)
     return json.loads((out / "run.json").read_text()), json.loads((out / "result.json").read_text())
 
 

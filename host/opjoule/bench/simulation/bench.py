@@ -15,7 +15,7 @@ from typing import Final
 from opjoule.base.errors import RigFault
 from opjoule.bench.simulation.imperfections import Imperfections
 from opjoule.bench.simulation.power_model import Supply
-from opjoule.bench.simulation.rig_simulator import RigSimulator
+from opjoule.bench.simulation.rig_simulator import RigSimulator, known_load
 from opjoule.energy.calibration.means import ReadPoint
 from opjoule.energy.calibration.reference import Reference
 from opjoule.energy.calibration.typed import TypedQuantity, TypedReference
@@ -94,12 +94,7 @@ class SimulatedBench:
         self._temporary = tempfile.TemporaryDirectory(prefix="opjoule-bench-")
         folder = Path(self._temporary.name)
         truth.parent.mkdir(parents=True, exist_ok=True)
-        options = [
-            *self._written(folder),
-            *("--pace", "0", "--truth", str(truth), "--seed", str(seed)),
-            *drawn.options(),
-        ]
-        self._simulator = RigSimulator(root, folder, options)
+        self._simulator = RigSimulator(root, folder, self._played(folder), drawn, seed, truth)
         self.meter = f"serial:{self._simulator.port},{SIMULATED_SENSOR},label=simulated-{seed}"
         self._cells: Cells | None = None
         self._edges_ns: list[int] = []
@@ -154,17 +149,15 @@ class SimulatedBench:
         """The multimeter's present reading."""
         return self._multimeter.shows(quantity, self.load.current_a, self.load.voltage_v)
 
-    def _written(self, folder: Path) -> list[str]:
-        """Options with files of the loads, and of edges at the start and end of the part of each load that counts."""
-        loads, edges = ["time_s,current_a,voltage_v"], ["time_s,level"]
+    def _played(self, folder: Path) -> list[str]:
+        """Options with the loads, and with edges at the start and end of the part of each load that counts."""
+        rows: list[tuple[float, float, float]] = []
+        edges: list[tuple[float, int]] = []
         for number, load in enumerate(self._loads):
             at_s = number * self._step_s
-            loads.append(f"{at_s:.6f},{load.current_a:.6f},{load.voltage_v:.6f}")
-            edges.append(f"{at_s + SETTLE_S:.6f},1\n{at_s + SETTLE_S + self._seconds:.6f},0")
-        loads.append(f"{self.plays_s:.6f},0,{self._loads[-1].voltage_v:.6f}")
-        (folder / "loads.csv").write_text("\n".join(loads) + "\n")
-        (folder / "edges.csv").write_text("\n".join(edges) + "\n")
-        return ["--profile", str(folder / "loads.csv"), "--sync", str(folder / "edges.csv")]
+            rows.append((at_s, load.current_a, load.voltage_v))
+            edges += [(at_s + SETTLE_S, 1), (at_s + SETTLE_S + self._seconds, 0)]
+        return known_load(folder, [*rows, (self.plays_s, 0.0, self._loads[-1].voltage_v)], edges)
 
     def close(self) -> None:
         """Ends the simulator and removes temporary files."""

@@ -16,7 +16,7 @@ from opjoule.base.errors import BadInput, unknown
 from opjoule.bench.simulation.imperfections import Imperfections, medium_chance
 from opjoule.bench.simulation.models import Models
 from opjoule.bench.simulation.power_model import PowerModel, Supply
-from opjoule.bench.simulation.rig_simulator import RigSimulator
+from opjoule.bench.simulation.rig_simulator import RigSimulator, known_load
 from opjoule.boards.profiles import BoardAndMedium, Profile
 
 SHUNT_OHM: Final = 0.02
@@ -142,29 +142,24 @@ class LoadBench:
         """A meter's name, for one recording of this length. Raises: RigFault: the simulator does not start."""
         with tempfile.TemporaryDirectory(prefix="opjoule-rig-") as made:
             folder = Path(made)
-            (folder / "profile.csv").write_text(self._profile(seconds))
             held = ["--hold-sda=1,30"] if self._rig.plant == "i2c-errors" else []
-            options = [
-                *("--profile", str(folder / "profile.csv"), "--pace", "0"),
-                *("--truth", str(folder / "truth.json"), "--seed", str(self._rig.seed)),
-                *self._rig.sensor.options(),
-                *held,
-            ]
-            simulator = RigSimulator(self._root, folder, options)
+            load = [*known_load(folder, self._rows(seconds)), *held]
+            drawn = (self._rig.sensor, self._rig.seed)
+            simulator = RigSimulator(self._root, folder, load, *drawn, folder / "truth.json")
             try:
                 yield self._rig.meter(str(simulator.port))
             finally:
                 simulator.end()
 
-    def _profile(self, seconds: float) -> str:
+    def _rows(self, seconds: float) -> list[tuple[float, float, float]]:
         """The steady load as the sensor sees it; a heating shunt continues from the end of the last recording."""
         length_s = seconds + SPARE_S
-        lines = ["time_s,current_a,voltage_v"]
+        rows: list[tuple[float, float, float]] = []
         if self._rig.plant != "hot-shunt":
-            lines.append(f"0,{self._rig.sign * self._current_a:.6f},{self._voltage_v:.6f}")
+            rows.append((0.0, self._rig.sign * self._current_a, self._voltage_v))
         else:
             aim = HOT_PER_A2 * self._current_a**2
             for step in range(round(length_s / HOT_STEP_S)):
                 self._hot += (aim - self._hot) * -math.expm1(-HOT_STEP_S / HOT_TAU_S)
-                lines.append(f"{step * HOT_STEP_S:.3f},{self._current_a * (1 + self._hot):.6f},{self._voltage_v:.6f}")
-        return "\n".join([*lines, f"{length_s + LATE_S:.3f},0,{self._voltage_v:.6f}"]) + "\n"
+                rows.append((step * HOT_STEP_S, self._current_a * (1 + self._hot), self._voltage_v))
+        return [*rows, (length_s + LATE_S, 0.0, self._voltage_v)]

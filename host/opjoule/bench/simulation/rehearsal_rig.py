@@ -12,7 +12,7 @@ import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -24,8 +24,7 @@ from opjoule.bench.simulation.line_fifo import LineFifo
 from opjoule.bench.simulation.medium_work import MediumStretch
 from opjoule.bench.simulation.power_model import Activity, LoadModel, PowerModel, Rows
 from opjoule.bench.simulation.rehearsal_desk import BETWEEN_OHM, SHUNT_OHM, DrawnRig
-from opjoule.bench.simulation.rig import DelayedProbe, RigSetup, simulated_rig
-from opjoule.boards.board import Board
+from opjoule.bench.simulation.rig import DelayedProbe, RigSetup, SimulatedRig, simulated_rig
 from opjoule.clocks.exchanges import Exchange
 from opjoule.energy.error_bounds import CURRENT, VOLTAGE, ErrorBounds
 from opjoule.meters.interface import Losses, Meter, MeterEvent, MeterIdentity, Samples
@@ -209,19 +208,18 @@ def _hum(line: LineFifo) -> Iterator[None]:
         thread.join()
 
 
-@dataclass(frozen=True)
-class RehearsalRig:
-    """The meter's name, the board, and a second meter."""
-
-    meter: str
-    board: Board
-    witness: Witness
+def second_meter(rig: DrawnRig) -> Witness:
+    """The second meter of a drawn rig."""
+    return Witness(1.02 if rig.plant == "second-meter" else 1.0, SHUNT_OHM + BETWEEN_OHM)
 
 
 @contextmanager
-def rehearsal_rig(rig: DrawnRig, *, root: Path, storage: Path) -> Iterator[RehearsalRig]:
-    """The drawn rig; `storage`: folder for the simulated board's files, created here and removed at the end."""
-    witness = Witness(1.02 if rig.plant == "second-meter" else 1.0, SHUNT_OHM + BETWEEN_OHM)
+def rehearsal_rig(rig: DrawnRig, witness: Witness, *, root: Path, storage: Path) -> Iterator[SimulatedRig]:
+    """The drawn rig, which tells the witness its current.
+
+    Args:
+        storage: folder for the simulated board's files, created here and removed at the end.
+    """
     load = PlayedLoad(rig.power, witness, rig.sign)
     options = RigSetup(root=root, storage=storage, truth=storage / "truth.json", seed=rig.seed)
     with simulated_rig(
@@ -231,6 +229,6 @@ def rehearsal_rig(rig: DrawnRig, *, root: Path, storage: Path) -> Iterator[Rehea
         slowed=rig.plant != "wrong-medium",
         probe=partial(PlayingProbe, load),
     ) as simulated:
-        port = simulated.supply.meter.removeprefix("serial:").partition(",")[0]
+        port = simulated.meter.removeprefix("serial:").partition(",")[0]
         with _hum(simulated.supply.feed.sync) if rig.plant == "floating-d8" else nullcontext():
-            yield RehearsalRig(rig.meter(port), simulated.board, witness)
+            yield replace(simulated, meter=rig.meter(port))

@@ -30,6 +30,7 @@ from opjoule.boards.programs.binaries import installed_here
 from opjoule.boards.programs.disturbance import Disturbance
 from opjoule.boards.programs.probe import Probe
 from opjoule.boards.state.board_state import read_facts
+from opjoule.boards.virtual.machine import Machine
 from opjoule.clocks.exchanges import Exchange
 from opjoule.energy.operations.computer_load import COMPUTER
 
@@ -110,32 +111,38 @@ class RigSetup:
     """What a simulated rig is opened for, and where its files are."""
 
     root: Path
-    storage: Path
-    """Folder for the simulated board's databases; created here, and removed at the end."""
     truth: Path
     seed: int
     """Seed of the random errors of this rig."""
+    storage: Path | None = None
+    """Folder for the simulated board's databases; created here, and removed at the end. None: a virtual board, which
+    has its own disks."""
     kept: Path | None = None
     """Folder for loaded databases that is not removed, on the file system of `storage`; None: below `storage`."""
     database: str = ""
     """The database to be measured; empty if no engine is needed."""
-    sync: bool = True
+    sync: str | None = None
+    """Carrier of the sync line or "none", instead of the rig's own."""
     disturbance: Disturbance | None = None
 
 
 @dataclass(frozen=True)
 class SimulatedRig:
-    """A simulated board and the meter on its supply.
+    """A simulated board and the meter on its supply, whose load follows the board's activity.
 
-    The board consists only of the processes under its probe, not of the rest of this computer. The rig runs a fixed
-    delay behind this computer, so the simulated board's clock does too: for the meter and for round-trip exchanges, a
-    board_ns happens DELAY_NS later on host_ns.
+    The board consists of the processes under its probe, not of the rest of this computer, or it is a virtual board. The
+    rig runs a fixed delay behind this computer, so the simulated board's clock does too: for the meter and for
+    round-trip exchanges, a board_ns happens DELAY_NS later on host_ns.
     """
 
     board: Board
     supply: SimulatedSupply
+    meter: str
+    """The meter's address."""
     facts: dict[str, Any]
     """Facts about the simulation for run.json."""
+    machine: Machine | None = None
+    """The emulated computer of a virtual board."""
 
 
 @contextmanager
@@ -186,6 +193,7 @@ def simulated_rig(
     Raises: RigFault: the storage exists already, or a simulator does not start.
     """
     storage = options.storage
+    assert storage, "the files of a board of this computer's processes need a folder"
     try:
         storage.mkdir(parents=True)  # it is removed at the end, so it must not exist yet
     except FileExistsError as error:
@@ -220,16 +228,16 @@ def simulated_rig(
         watched = ("--scope", "processes", "--kernel-files", simulator.kernel_files)
         live = ("--live", str(supply.feed.system.path), "--live-period-ms", str(PERIOD_MS))
         under = simulator.under if slowed else ()
-        sync = f"virtual:{line.path}" if options.sync else None
+        sync = f"virtual:{line.path}" if options.sync != "none" else None
         watching = ProbeOptions(sync, extra=(*watched, *live), under=under, start=start)
-        board = _board(profile, supply.folder / new_session(), watching, options)
+        board = _board(profile, supply.folder / new_session(), Medium(str(storage)), watching, options)
         opened.callback(board.close)
         why_not = simulator.why_not
         notes = [f"this computer cannot slow the simulated medium's writes: {why_not}"] if why_not else []
-        yield SimulatedRig(board, supply, {**supply.facts(), "notes": notes})
+        yield SimulatedRig(board, supply, supply.meter, {**supply.facts(), "notes": notes})
 
 
-def _board(profile: Profile, folder: Path, probe: ProbeOptions, options: RigSetup) -> Board:
+def _board(profile: Profile, folder: Path, medium: Medium, probe: ProbeOptions, options: RigSetup) -> Board:
     folder.mkdir()
     shell = LocalShell()
     return Board(
@@ -240,7 +248,7 @@ def _board(profile: Profile, folder: Path, probe: ProbeOptions, options: RigSetu
         facts={**read_facts(shell).values, "connection": "simulated"},
         session=str(folder),
         kept=str(options.kept or ""),
-        preparation=Preparation(shell, Medium(str(options.storage))),
+        preparation=Preparation(shell, medium),
         probe=probe,
         disturbance=options.disturbance,
     )

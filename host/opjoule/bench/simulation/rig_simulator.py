@@ -4,12 +4,13 @@ import os
 import subprocess
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
 from opjoule.base.errors import RigFault
 from opjoule.base.files import ProcessFolder
+from opjoule.bench.simulation.imperfections import Imperfections
 
 _START_LIMIT_S: Final = 60.0
 _MEMORY: Final = Path("/dev/shm")
@@ -26,17 +27,44 @@ def _end_if_left(process: subprocess.Popen[bytes]) -> None:
         process.kill()
 
 
-class RigSimulator:
-    """One running rig-sim; end() ends it."""
+def known_load(
+    folder: Path, rows: Iterable[tuple[float, float, float]], edges: Iterable[tuple[float, int]] = ()
+) -> list[str]:
+    """Options for a load that is known beforehand, played as fast as possible; its files are written to `folder`.
 
-    def __init__(self, root: Path, folder: Path, options: Sequence[str]) -> None:
-        """Starts rig-sim and waits for its pty. Raises: RigFault: it does not start."""
+    Args:
+        rows: time [s] and the current [A] and voltage [V] from then on; the load ends with the last one.
+        edges: time [s] and level of the sync line.
+    """
+    profile, sync = folder / "profile.csv", folder / "edges.csv"
+    lines = (f"{time_s:.6f},{current_a:.6f},{voltage_v:.6f}\n" for time_s, current_a, voltage_v in rows)
+    profile.write_text("time_s,current_a,voltage_v\n" + "".join(lines))
+    sync.write_text("time_s,level\n" + "".join(f"{time_s:.6f},{level}\n" for time_s, level in edges))
+    return ["--profile", str(profile), "--sync", str(sync), "--pace", "0"]
+
+
+class RigSimulator:
+    """One running rig-sim: a drawn sensor on a load; end() ends it."""
+
+    def __init__(
+        self, root: Path, folder: Path, load: Sequence[str], drawn: Imperfections, seed: int, truth: Path
+    ) -> None:
+        """Starts rig-sim and waits for its pty.
+
+        Args:
+            folder: temporary folder for its pty and log.
+            load: options of the load: known_load(), or a feed that is followed.
+            drawn: the sensor's errors; `seed` is that of its noise.
+            truth: file for the true energies.
+        Raises: RigFault: it does not start.
+        """
         self.port = folder / "meter"
         """The pty."""
         self._log = (folder / "rig-sim.log").open("w+")
         firmware = ("--elf", str(root / ".pio/build/uno/firmware.elf"), "--pty", str(self.port))
+        known = ("--truth", str(truth), "--seed", str(seed), *drawn.options())
         self._process = subprocess.Popen(
-            [str(root / "build/rig-sim/rig-sim"), *firmware, *options],
+            [str(root / "build/rig-sim/rig-sim"), *firmware, *load, *known],
             stdin=subprocess.DEVNULL,
             stdout=self._log,
             stderr=subprocess.STDOUT,

@@ -59,16 +59,13 @@ class SimulatedSupply:
         self.folder = Path(self._temporary.name)
         self.model.begin(self.folder)
         self.feed = Feed(self.folder, self.model, work)
-        options = [
-            *("--live", str(self.feed.live), "--delay-ms", str(DELAY_NS // 1_000_000)),
-            *("--pace", "1", "--truth", str(self.folder / "truth.json")),
-            *("--seed", str(self.seed), "--course", str(self.folder / "course.csv")),
-            *self.imperfections.options(),
-        ]
+        delay = ("--delay-ms", str(DELAY_NS // 1_000_000), "--pace", "1")
+        load = ["--live", str(self.feed.live), *delay, "--course", str(self.folder / "course.csv")]
+        truth = self.folder / "truth.json"
         self._end_reported = False
         try:
             self.feed.start()
-            self._simulator = RigSimulator(root, self.folder, options)
+            self._simulator = RigSimulator(root, self.folder, load, self.imperfections, self.seed, truth)
         except BaseException:  # nobody else has a reference to end it
             self.feed.abandon()
             self.model.end()

@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +22,12 @@ from opjoule.base.errors import LinkFault
 from opjoule.bench.simulation.imperfections import Imperfections
 from opjoule.bench.simulation.models import Models
 from opjoule.bench.simulation.power_model import CountedPower
-from opjoule.bench.simulation.rig import DelayedProbe
+from opjoule.bench.simulation.rig import DelayedProbe, RigSetup, SimulatedRig
 from opjoule.bench.simulation.supply import SimulatedSupply, drawn_for
-from opjoule.boards.board import Board, ProbeOptions
+from opjoule.boards.board import ProbeOptions
 from opjoule.boards.connection.ssh import SshConnection
 from opjoule.boards.media.medium import Medium
 from opjoule.boards.profiles import BoardAndMedium
-from opjoule.boards.programs.disturbance import Disturbance
 from opjoule.boards.programs.probe import Probe
 from opjoule.boards.rig.board import board_on
 from opjoule.boards.state.state_settings import StateSettings
@@ -149,47 +148,30 @@ def _ahead_ns(probe: Probe) -> int:
     return best.far_received_ns - (best.sent_ns + best.received_ns) // 2
 
 
-@dataclass(frozen=True)
-class VirtualRig:
-    """The virtual board, and the meter on its simulated supply."""
-
-    board: Board
-    machine: Machine
-    meter: str
-    """The meter's address."""
-    facts: dict[str, Any]
-    """Facts about the simulation and the emulated board for run.json."""
-
-
 @contextmanager
 def virtual_rig(
     board: BoardAndMedium,
+    options: RigSetup,
     *,
-    root: Path,
-    truth: Path,
-    seed: int,
     wanted: dict[str, str],
-    sync: str | None,
     say: Callable[[str], None],
-    disturbance: Disturbance | None = None,
     user: str = "rig",
-) -> Iterator[VirtualRig]:
+) -> Iterator[SimulatedRig]:
     """Builds (once) and starts the virtual board, and the simulated supply and meter around it.
 
     For the meter, the board runs DELAY_NS late, as every simulated board does.
 
     Args:
         wanted: settings of the board's state, in addition to this rig's own.
-        sync: carrier of the sync line or "none", instead of the profile's.
         say: called with a progress line at each step.
     """
-    image = get_image(root / "build" / "virtual-board", say)
-    drawn, model = _drawn_power(board, seed)
-    carrier = sync or board.profile.sync
+    image = get_image(options.root / "build" / "virtual-board", say)
+    drawn, model = _drawn_power(board, options.seed)
+    carrier = options.sync or board.profile.sync
     line = None if carrier == "none" else carrier
     settings = {"file_system": "new" if user == "rig" else "keep", **wanted}
     with ExitStack() as opened:
-        supply = SimulatedSupply(drawn, model, root=root, truth=truth, seed=seed, course=False)
+        supply = SimulatedSupply(drawn, model, root=options.root, truth=options.truth, seed=options.seed, course=False)
         opened.callback(supply.close)
         folder = opened.enter_context(tempfile.TemporaryDirectory(prefix=f"opjoule-board-{os.getpid()}-"))
         machine = Machine(image, Path(folder, "machine"))
@@ -197,8 +179,7 @@ def virtual_rig(
         edges = EdgeWire(machine.edges, supply.feed.sync.path)
         opened.callback(edges.close)
         edges.start()
-        options = image.ssh_options(machine.port, Path(folder, "known_hosts"))
-        shell = SshConnection(f"{user}@127.0.0.1", options)
+        shell = SshConnection(f"{user}@127.0.0.1", image.ssh_options(machine.port, Path(folder, "known_hosts")))
         opened.callback(shell.close)
         fifo = shell.run(["sh", "-c", _MAKE_FIFO]).text().strip()
         probes: list[Probe] = []
@@ -222,14 +203,14 @@ def virtual_rig(
         live = ("--live", fifo, "--live-period-ms", str(_LIVE_PERIOD_MS))
         made = board_on(
             *(shell, board.profile, _medium(board.medium, user)),
-            builds=root / "build",
+            builds=options.root / "build",
             probe=ProbeOptions(line, extra=live, start=start),
             wanted=StateSettings().changed(settings, "--state"),
-            disturbance=disturbance,
+            disturbance=options.disturbance,
         )
         opened.callback(made.close)
         emulated = "qemu-system-aarch64 (emulated: no figure of it says anything about speed)"
-        yield VirtualRig(made, machine, supply.meter, {**supply.facts(), "board": emulated})
+        yield SimulatedRig(made, supply, supply.meter, {**supply.facts(), "board": emulated}, machine)
 
 
 def _medium(name: str, user: str) -> Medium:

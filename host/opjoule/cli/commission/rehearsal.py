@@ -15,7 +15,7 @@ from opjoule.bench.commissioning.known_loads import ZERO_A
 from opjoule.bench.commissioning.running import DeskRecording, Running, meter_words
 from opjoule.bench.commissioning.steps import DeskStep
 from opjoule.bench.simulation.rehearsal_desk import BETWEEN_OHM, DrawnRig, LoadBench
-from opjoule.bench.simulation.rehearsal_rig import rehearsal_rig
+from opjoule.bench.simulation.rehearsal_rig import rehearsal_rig, second_meter
 from opjoule.meters.registry import open_meter
 from opjoule.runs.measuring.open_meter import opened_meter
 
@@ -63,8 +63,9 @@ def simulated_desk(
         yield replace(desk, record=partial(_taken, simulated))
         return
     storage = ROOT / "build" / "simulated-storage" / f"commissioning-{os.getpid()}-{step.key}"
-    with rehearsal_rig(drawn, root=ROOT, storage=storage) as rig, ExitStack() as opened:
+    witness = second_meter(drawn)
+    with rehearsal_rig(drawn, witness, root=ROOT, storage=storage) as rig, ExitStack() as opened:
         meter = opened.enter_context(opened_meter(open_meter(rig.meter), rig.meter))
-        second = opened.enter_context(opened_meter(rig.witness, "")) if step.second else None
+        second = opened.enter_context(opened_meter(witness, "")) if step.second else None
         certificate.meter = meter_words(meter)
         yield replace(desk, rig=meter, open_board=lambda: nullcontext(rig.board), second=second)

@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -26,11 +26,13 @@ from typing import Any, Final
 from opjoule.base.errors import FAULTY_EXIT, BadInput
 from opjoule.base.notices import Notice, NoticeKind
 from opjoule.base.scripts import CALIBRATIONS, ROOT, RUNS, script_name
+from opjoule.bench.simulation.rig import RigSetup, SimulatedRig, twin_rig
 from opjoule.bench.simulation.truth_line import known_figures
+from opjoule.bench.simulation.virtual_rig import virtual_rig
 from opjoule.boards.board import Board
 from opjoule.boards.databases.registry import database_called
 from opjoule.boards.media.medium import FOLDER as KEPT_FOLDER
-from opjoule.boards.programs.disturbance import find_disturbance
+from opjoule.boards.programs.disturbance import Disturbance, find_disturbance
 from opjoule.boards.rig.board import described_medium, open_board, preview
 from opjoule.boards.rig.file import Rig, check_sync, read_rig
 from opjoule.boards.state.state_settings import StateSettings
@@ -334,38 +336,9 @@ def _open_rig(
 ) -> Iterator[tuple[Board, str, dict[str, Any]]]:
     """Board, meter address and their facts for run.json; closed at the end of the block."""
     disturbance = find_disturbance(options.disturb) if options.disturb else None
-    if plan.board.profile.name == "virtual":
-        from opjoule.bench.simulation.virtual_rig import virtual_rig  # noqa: PLC0415
-
-        with virtual_rig(
-            plan.board,
-            root=ROOT,
-            truth=directory / "simulator-truth.json",
-            seed=options.rig_seed,
-            wanted=parse_properties(options.state),
-            sync=options.sync,
-            say=lambda line: print(line, file=sys.stderr, flush=True),
-            disturbance=disturbance,
-        ) as virtual:
-            yield virtual.board, virtual.meter, {"simulation": virtual.facts}
-        return
     if rig is None:
-        # Only a simulated measurement loads the simulated rig.
-        from opjoule.bench.simulation.rig import RigSetup, twin_rig  # noqa: PLC0415
-
-        simulated = RigSetup(
-            root=ROOT,
-            storage=ROOT / "build" / "simulated-storage" / f"{directory.name}-{os.getpid()}",
-            truth=directory / "simulator-truth.json",
-            seed=options.rig_seed,
-            kept=ROOT / "build" / "simulated-kept" / plan.board.name / KEPT_FOLDER,
-            database=plan.study.engine,
-            sync=options.sync != "none",
-            disturbance=disturbance,
-        )
-        profile = plan.twin_profile.checked if plan.twin_profile else None
-        with twin_rig(plan.board, simulated, twin_profile=profile) as twin:
-            yield twin.board, twin.supply.meter, {"simulation": twin.facts}
+        with _simulated_rig(plan, options, directory, disturbance) as simulated:
+            yield simulated.board, simulated.meter, {"simulation": simulated.facts}
         return
     board = open_board(
         rig,
@@ -378,6 +351,27 @@ def _open_rig(
     )
     with closing(board):
         yield board, options.meter or rig.meter, {"rig": str(rig.path)}
+
+
+def _simulated_rig(
+    plan: Plan, options: MeasuringOptions, directory: Path, disturbance: Disturbance | None
+) -> AbstractContextManager[SimulatedRig]:
+    """The rig of the virtual board, or of a board that consists of processes on this computer."""
+    setup = RigSetup(
+        root=ROOT,
+        truth=directory / "simulator-truth.json",
+        seed=options.rig_seed,
+        storage=ROOT / "build" / "simulated-storage" / f"{directory.name}-{os.getpid()}",
+        kept=ROOT / "build" / "simulated-kept" / plan.board.name / KEPT_FOLDER,
+        database=plan.study.engine,
+        sync=options.sync,
+        disturbance=disturbance,
+    )
+    if plan.board.profile.name == VIRTUAL:
+        wanted = parse_properties(options.state)
+        return virtual_rig(plan.board, setup, wanted=wanted, say=lambda line: print(line, file=sys.stderr, flush=True))
+    profile = plan.twin_profile.checked if plan.twin_profile else None
+    return twin_rig(plan.board, setup, twin_profile=profile)
 
 
 def sweep(root: Path) -> list[Path]:

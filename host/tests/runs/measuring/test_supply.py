@@ -278,7 +278,7 @@ def test_a_weak_supply_makes_a_measurement_faulty_and_keeps_its_figures(tmp_path
         measure(
             plan,
             rig.board,
-            rig.supply.meter,
+            rig.meter,
             out,
             progress,
             {},
