@@ -66,18 +66,17 @@ def test_loads_by_hand_obey_ohms_law_behind_the_supplys_resistance(tmp_path):
     desk = drawn()
     load_bench = LoadBench(desk, tmp_path)
     load_bench.connect(0.2)
-    _, first, last = load_bench._profile(3.0).splitlines()
-    _, current_a, volts = map(float, first.split(","))
+    (_, current_a, volts), (end_s, _, _) = load_bench._rows(3.0)
     assert current_a == pytest.approx(0.2 * volts)
     assert volts == pytest.approx(desk.supply.open_voltage_v - desk.supply.resistance_ohm * current_a)
-    assert float(last.split(",")[0]) == 5.0 + LATE_S
+    assert end_s == 5.0 + LATE_S
 
 
 def test_what_feeds_the_board_stays_without_the_fuse(tmp_path):
     def left_v(plant):
         load_bench = LoadBench(drawn(plant), tmp_path)
         load_bench.pull_fuse()
-        return float(load_bench._profile(1.0).splitlines()[1].split(",")[2])
+        return load_bench._rows(1.0)[0][2]
 
     assert left_v(None) < 0.1 and left_v("back-feed") == FED_V
 

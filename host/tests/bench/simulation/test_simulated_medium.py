@@ -28,7 +28,7 @@ def test_settle_waits_for_the_dirty_pages_that_a_run_leaves(tmp_path):
         out, "sqlite", "rpi3", "sd", "--records", "500", "--operations", "400", "--value-size", "100000",
         "-p", "readproportion=0", "-p", "updateproportion=1", "-p", "settle=none",
     )  # fmt: skip
-    assert not record.faults
+    assert not record.run.faults
     settle = next(phase for phase in record.run.phases if phase.name == "settle")
     samples, rate = record.within(settle), record.medium.write_bytes_per_s
     assert samples["dirty_bytes"][0] > 20e6
