@@ -31,11 +31,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from environment import VENV, VENV_PYTHON, environment_works, fill_environment, package_paths, packages_folder
+from environment import VENV, VENV_PYTHON, fill_environment, filled_state
 from loader_build import LOADER, TESTS, build_loader, cmake_build, engines, note_failures
 from logged_commands import SetupError, end_running, logged, say
 from memory import jobs_at_once
-from opjoule.cli.command import Needs
+from opjoule.base.errors import Interrupted, of_system
+from opjoule.cli.needs import Needs
 from plain_folder import ROOT
 from system_packages import are_of_system, install_named, install_sections, names, skips_packages
 from toolchain import COMPILERS, file_state, firmware_state, made_with, package_versions, replace_text
@@ -187,17 +188,12 @@ def are_installed(wanted: Iterable[str]) -> bool:
 
 def _environment_step(pins: str) -> Step:
     lock = ROOT / "host/requirements" / f"{pins}.txt"
-
-    def state() -> object:
-        folder = packages_folder()
-        return [environment_works(), package_paths(), file_state(folder) if folder else []]
-
     return Step(
-        f"{pins}-environment",
+        f"{pins}-environment",  # environment.STAMP_END
         "Python environment .venv",
         (lock,),
         without_wants(lambda log: fill_environment(lock, log)),
-        state=state,
+        state=filled_state,
         lane="python",
         folder=VENV,
     )
@@ -294,6 +290,22 @@ def set_up(needs: Needs) -> None:
     with _alone():
         if todo := _todo(needs):  # another set-up may have done it meanwhile
             _check_engines(_run(todo), needs)
+
+
+def set_up_or_end(needs: Needs, program: str) -> None:
+    """Does the set-up; if it fails, prints why as `program` does and ends the process."""
+    try:
+        set_up(needs)
+    except SetupError as error:
+        print(f"{program}: {error}", file=sys.stderr)
+    except OSError as error:
+        print(f"{program}: set-up: {of_system(error)}", file=sys.stderr)
+    except KeyboardInterrupt:
+        print(f"{program}: interrupted during set-up; start again to continue", file=sys.stderr)
+        sys.exit(Interrupted.exit_code)
+    else:
+        return
+    sys.exit(1)
 
 
 def _obstacle(needs: Needs) -> str:
@@ -463,14 +475,8 @@ def _files(path: Path) -> Iterable[str]:
 
 def main(arguments: list[str]) -> int:
     """`bootstrap.py [--test]`: sets up everything that ./test needs, or a simulated measurement of any engine."""
-    try:
-        set_up(Needs(loader=True, simulate=True, engines=frozenset(engines()), test="--test" in arguments))
-    except SetupError as error:
-        print(f"set-up: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("set-up: interrupted; start again to continue", file=sys.stderr)
-        return 130
+    needs = Needs(loader=True, simulate=True, engines=frozenset(engines()), test="--test" in arguments)
+    set_up_or_end(needs, "set-up")
     return 0
 
 

@@ -16,6 +16,8 @@ from toolchain import MADE_WITH, file_state, replace_text
 VENV = ROOT / ".venv"
 VENV_PYTHON = VENV / "bin" / "python"
 PATH_FILE = "opjoule.pth"
+STAMP_END = "-environment.stamp"
+"""End of the name of the stamp of .venv's packages; it begins with the name of their pins."""
 UV_PIN = ROOT / "host" / "requirements" / "uv.txt"
 _ASK_VERSION = "import sys; print('%d.%d' % sys.version_info[:2])"
 
@@ -74,6 +76,28 @@ def environment_works() -> bool:
     if made.get("folder") != str(ROOT) or made.get("python") != str(base) or not base.exists():
         return False
     return bool(made["file"] == file_state(base) or made["version"] == _version())
+
+
+def filled_state() -> list[object]:
+    """What a filled .venv depends on besides the pins, as JSON has it."""
+    folder = packages_folder()
+    return [environment_works(), package_paths(), file_state(folder) if folder else []]
+
+
+def is_filled() -> bool:
+    """Whether .venv works and is unchanged since it was filled, and its pins have not been written since.
+
+    This is quick, for every start; set-up compares the pins themselves.
+    """
+    for stamp in VENV.glob(f"*{STAMP_END}"):
+        lock = ROOT / "host/requirements" / f"{stamp.name.removesuffix(STAMP_END)}.txt"
+        try:
+            state = json.loads(stamp.read_text())["state"]
+            if state == filled_state() and lock.stat().st_mtime_ns < stamp.stat().st_mtime_ns:
+                return True
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+    return False
 
 
 def _state() -> dict[str, object]:

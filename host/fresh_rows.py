@@ -115,7 +115,8 @@ END
 """
 SET_UP: Final = """set -e
 host/measure.py --help >/dev/null
-PYTHONPATH=host python3 - {words} <<'END'
+PYTHONPATH=host python3 -c 'import bootstrap; bootstrap.set_up(bootstrap.Needs())'
+.venv/bin/python - {words} <<'END'
 import sys
 import bootstrap
 from opjoule.cli import commands

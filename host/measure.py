@@ -20,11 +20,11 @@ blocked=""; env --block-signal=HUP,INT,TERM true 2>/dev/null && blocked="env --b
 # shellcheck disable=SC2086 # two words
 exec $blocked python3 "$0" "$@"
 ":"""
-# Measures the joules of a database operation: first set-up, then opjoule.cli.start in .venv.
+# Measures the joules of a database operation: makes .venv if it is missing, then goes on in it (set_up_and_start.py).
 
 import signal
 
-# Signals are blocked until they can be handled: here, and again in opjoule.cli.start.
+# Signals are blocked until they can be handled: here, and again in set_up_and_start.py.
 if hasattr(signal, "pthread_sigmask"):  # Windows has none
     signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGHUP, signal.SIGINT, signal.SIGTERM))
 
@@ -38,35 +38,28 @@ import this_computer  # the path is set above
 
 this_computer.end_if_unable()
 
-from logged_commands import SetupError  # noqa: E402  # what Debian's Python alone has comes from here on
-from opjoule.base.errors import of_system  # noqa: E402
+from environment import VENV_PYTHON, is_filled  # noqa: E402  # what Debian's Python alone has comes from here on
 from opjoule.base.scripts import script_name  # noqa: E402
-from opjoule.cli import commands  # noqa: E402
-from opjoule.cli.command import hand_over  # noqa: E402
 from opjoule.cli.failures import answer_with, hold_back, interrupt  # noqa: E402
+from opjoule.cli.needs import Needs  # noqa: E402
 
 
 def main() -> int:
-    """Parses the command line, sets up what the command needs, and starts the environment's Python."""
+    """Makes .venv if it is missing, and starts the program in it."""
     try:
         answer_with(interrupt)
-        command = commands.parse(sys.argv[1:])  # --help ends here
-        import bootstrap  # noqa: PLC0415  # not needed for help
+        if not is_filled():
+            import bootstrap  # noqa: PLC0415  # slow to load, and seldom needed
+            import first_start  # noqa: PLC0415
 
-        bootstrap.set_up(command.needs)
-        hand_over(command)
-        os.environ["PYTHONPATH"] = str(bootstrap.ROOT / "host")
-        python = str(bootstrap.VENV_PYTHON)
+            first_start.check(sys.argv[1:])  # --help ends here
+            bootstrap.set_up_or_end(Needs(), script_name())
+        os.environ.pop("PYTHONPATH", None)  # .venv finds its own packages alone
         hold_back()
-        return os.execv(python, [python, "-m", "opjoule.cli.start", *sys.argv[1:]])
-    except SetupError as error:
-        print(f"{script_name()}: {error}", file=sys.stderr)
-        return 1
-    except OSError as error:
-        print(f"{script_name()}: set-up: {of_system(error)}", file=sys.stderr)
-        return 1
+        program = Path(__file__).resolve().with_name("set_up_and_start.py")
+        return os.execv(VENV_PYTHON, [str(VENV_PYTHON), str(program), *sys.argv[1:]])
     except KeyboardInterrupt:
-        print(f"{script_name()}: interrupted during set-up; start again to continue", file=sys.stderr)
+        print(f"{script_name()}: interrupted before anything was done", file=sys.stderr)
         return 130
 
 

@@ -40,13 +40,25 @@ import this_computer  # noqa: E402  # the path is set above
 
 this_computer.end_if_unable(Path(__file__).name)
 
-from bootstrap import VENV_PYTHON, Needs, SetupError, set_up  # noqa: E402
-from opjoule.base.errors import BadInput, OpJouleError  # noqa: E402
+from bootstrap import VENV_PYTHON, Needs, set_up_or_end  # noqa: E402
+from environment import is_filled  # noqa: E402
+
+NAME = Path(__file__).name
+if not VENV_PYTHON.exists() or not Path(sys.prefix).samefile(VENV_PYTHON.parents[1]):
+    if not is_filled():
+        if {"-h", "--help"} & {*sys.argv}:
+            print((__doc__ or "").strip())
+            sys.exit(0)
+        set_up_or_end(Needs(), NAME)
+    os.execv(VENV_PYTHON, [str(VENV_PYTHON), str(Path(__file__).resolve()), *sys.argv[1:]])
+
+from attribution_trials import SCENARIOS, lines, trial  # noqa: E402  # in .venv from here on
+from coverage_plot import draw  # noqa: E402
+from opjoule.base.errors import BadInput  # noqa: E402
 from opjoule.cli.argument_types import directory, positive  # noqa: E402
 from opjoule.cli.failures import reporting_failures  # noqa: E402
 from opjoule.cli.options import Options, Parser, option, repeated  # noqa: E402
 
-NAME = Path(__file__).name
 FIRST_TRIALS, OTHER_TRIALS = 500, 100
 
 
@@ -66,22 +78,8 @@ def _parser() -> Parser:
 
 
 def main() -> int:
-    """Does the set-up if it is missing, then runs the experiments in the environment's Python."""
-    options = ValidateOptions.parsed(_parser(), sys.argv[1:])
-    if not VENV_PYTHON.exists() or not Path(sys.prefix).samefile(VENV_PYTHON.parents[1]):
-        try:
-            set_up(Needs())
-        except SetupError as error:
-            raise OpJouleError(str(error)) from None
-        os.execv(VENV_PYTHON, [str(VENV_PYTHON), str(Path(__file__).resolve()), *sys.argv[1:]])
-    return _validate(options)
-
-
-def _validate(options: ValidateOptions) -> int:
     """Runs the experiments and prints a table for each scenario. Raises: BadInput: an impossible option."""
-    from attribution_trials import SCENARIOS, lines, trial  # noqa: PLC0415  # in the environment
-    from coverage_plot import draw  # noqa: PLC0415
-
+    options = ValidateOptions.parsed(_parser(), sys.argv[1:])
     for scenario in options.only:
         if scenario not in SCENARIOS:
             raise BadInput(f"unknown scenario '{scenario}'; known are: {'; '.join(SCENARIOS)}")

@@ -1,4 +1,4 @@
-"""Axes of conditions, and how each is passed to a measurement's options. Standard library alone.
+"""Axes of conditions, and how each is passed to a measurement's options.
 
 A new axis is a row of `AXES`: campaign files, order, index, table and page follow from it.
 """

@@ -1,4 +1,4 @@
-"""Estimate of a study's duration from its records at other scales, or from shipped times. Standard library alone.
+"""Estimate of a study's duration from its records at other scales, or from shipped times.
 
 A record's time has a part that grows with its counts and a fixed part. In one record, the growing part is loading and
 working, or the phases that its job marks except those with a constant length (a server's start); the rest is fixed.

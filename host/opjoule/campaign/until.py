@@ -1,4 +1,4 @@
-"""What `until` of a campaign asks for. Standard library alone."""
+"""What `until` of a campaign asks for."""
 
 from dataclasses import dataclass
 from typing import Final

@@ -1,56 +1,82 @@
-"""Every command of host/measure.py, and the parsing of its command line. Standard library only.
+"""Every command of host/measure.py, and the parsing of its command line.
 
-The line is parsed before set-up. Thus --help and a mistyped option need no set-up, and the options say what set-up has
-to do. The environment's Python receives the parsed options (command.py), never the line itself.
+The declaration of a command is loaded when a command line names it, so that --help is quick.
 """
 
 import sys
-from typing import Final, NoReturn
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any, Final, NoReturn
 
 from opjoule.base.errors import suggestion
 from opjoule.base.scripts import script_name
-from opjoule.cli import short_commands as short
-from opjoule.cli.calibrate.options import CALIBRATE, CHECK, SHOW
-from opjoule.cli.campaign.options import CAMPAIGN, CELL, SCHEDULER, WORKER
-from opjoule.cli.campaign.study_cells import STUDY
-from opjoule.cli.command import ParsedCommand
-from opjoule.cli.commission.options import COMMISSION
-from opjoule.cli.compare.commands import COMPARE_COMMANDS, measures_commands
-from opjoule.cli.compare.options import COMPARE
+from opjoule.cli.command import Command, ParsedCommand
 from opjoule.cli.failures import one_line, reporting_failures
-from opjoule.cli.measure.options import AGAIN, MEASURE, PROGRAM
-from opjoule.cli.runs.options import ACTIONS, RUNS
-from opjoule.cli.twin.options import TWIN
 
 FIRST_COMMAND: Final = "host/measure.py --db leveldb --device rpi4 --simulate"
-COMMANDS: Final = {
-    command.name: command
-    for command in (
-        *(short.INIT, short.RECORD, short.IMPORT, short.DOCTOR, COMMISSION, short.REPORT, short.VERIFY),
-        *(short.RESTORE, short.SUDOERS, short.VIRTUAL_BOARD),
-        *(PROGRAM, AGAIN, TWIN, CALIBRATE, CHECK, SHOW, RUNS, *ACTIONS, short.VIEW, COMPARE),
-        *(CAMPAIGN, SCHEDULER, WORKER, CELL, short.STUDIES, short.DATABASES),
-    )
+_SHORT: Final = (
+    *("init", "record", "import", "doctor", "report", "verify", "restore", "sudoers", "virtual-board", "view"),
+    *("studies", "databases"),
+)
+MODULES: Final = {
+    **dict.fromkeys(_SHORT, "short_commands"),
+    "commission": "commission.options",
+    **dict.fromkeys(("command", "again"), "measure.options"),
+    "twin": "twin.options",
+    "calibrate": "calibrate.options",
+    "runs": "runs.options",
+    "compare": "compare.options",
+    "campaign": "campaign.options",
 }
+"""First word of a command -> module of its declaration, whose COMMANDS has it."""
+
+
+def commands_of(word: str) -> dict[str, Command]:
+    """The commands that begin with a word, by name; none if it begins no command."""
+    if word not in MODULES:
+        return {}
+    return {one.name: one for one in _module(MODULES[word]).COMMANDS if one.name.split(" ")[0] == word}
+
+
+def measure_command(words: Sequence[str]) -> Command:
+    """The command that measures: a study, or the main job."""
+    if "--study" in [word.split("=")[0] for word in words]:
+        study: Command = _module("campaign.study_cells").STUDY
+        return study
+    measure: Command = _module("measure.options").MEASURE
+    return measure
+
+
+def measures_commands(words: Sequence[str]) -> bool:
+    """Whether the words after `compare` name commands to measure, not records: they have -- or a board."""
+    return any(word == "--" or word.partition("=")[0] == "--device" for word in words)
+
+
+def _module(name: str) -> Any:
+    return import_module(f"opjoule.cli.{name}")
 
 
 def parse(argv: list[str]) -> ParsedCommand:
     """Parses one command line; on a mistake argparse exits with status 2 and one line."""
     if argv == ["help"]:
         argv = ["--help"]
-    if argv[:1] == [COMPARE.name] and measures_commands(argv[1:]):
-        return COMPARE_COMMANDS.parse(argv[1:])
+    word = argv[0] if argv else ""
+    if word == "compare" and measures_commands(argv[1:]):
+        command: Command = _module("compare.commands").COMPARE_COMMANDS
+        return command.parse(argv[1:])
+    commands = commands_of(word)
     for count in (2, 1):
-        if command := COMMANDS.get(" ".join(argv[:count])):
-            return command.parse(argv[count:])
+        if named := commands.get(" ".join(argv[:count])):
+            return named.parse(argv[count:])
+    measure = measure_command(argv)
     if not argv:
-        MEASURE.parser().error(f"no command given; to begin: {FIRST_COMMAND}")
-    if not argv[0].startswith("-"):
-        _refuse(argv[0])
-    given = [word.split("=")[0] for word in argv]
+        measure.parser().error(f"no command given; to begin: {FIRST_COMMAND}")
+    if not word.startswith("-"):
+        _refuse(word)
+    given = [one.split("=")[0] for one in argv]
     if "--study" in given and "--db" in given:
-        STUDY.parser().error("--study names its databases itself: leave out --db, and give --only system=NAME")
-    return (STUDY if "--study" in given else MEASURE).parse(argv)
+        measure.parser().error("--study names its databases itself: leave out --db, and give --only system=NAME")
+    return measure.parse(argv)
 
 
 def main(argv: list[str]) -> int:
@@ -59,9 +85,8 @@ def main(argv: list[str]) -> int:
 
 
 def _refuse(word: str) -> NoReturn:
-    known = [name for name in COMMANDS if " " not in name]
     print(
-        f"measure.py: unknown command '{one_line(word)}': {suggestion(word, known)}there are {', '.join(known)}; "
+        f"measure.py: unknown command '{one_line(word)}': {suggestion(word, MODULES)}there are {', '.join(MODULES)}; "
         "without a command it measures: give --db NAME --device NAME",
         file=sys.stderr,
     )

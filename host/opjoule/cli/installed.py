@@ -15,8 +15,7 @@ from opjoule import __version__
 from opjoule.base.errors import BadInput, suggestion
 from opjoule.base.scripts import INSTALLED, IS_CLONE, MEASURE, ROOT
 from opjoule.cli import start
-from opjoule.cli.compare.commands import measures_commands
-from opjoule.cli.compare.options import COMPARE
+from opjoule.cli.commands import measures_commands
 from opjoule.cli.failures import one_line
 from opjoule.cli.shell_files import completion, manual
 
@@ -86,7 +85,7 @@ def main() -> int:
     if argv == ["--version"]:
         print(__version__)
         return 0
-    compares_commands = argv[0] == COMPARE.name and measures_commands(argv[1:])
+    compares_commands = argv[0] == "compare" and measures_commands(argv[1:])
     if argv[0] in ANALYSIS and not compares_commands:
         return start.main(argv)
     try:

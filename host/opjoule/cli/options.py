@@ -1,4 +1,4 @@
-"""Options of a command: fields of a frozen dataclass, from which the parser is built. Standard library only.
+"""Options of a command: fields of a frozen dataclass, from which the parser is built.
 
     class ReportOptions(Options):
         record: Path = positional(directory, "DIR", "a run record, for example one under runs/")
@@ -26,8 +26,10 @@ T = TypeVar("T")
 HELP_WIDTH: Final = 80
 METER_KINDS: Final = "{meter kinds}"
 IMPORT_SENSORS: Final = "{import sensors}"
-METER_HELP: Final = f"{METER_KINDS} (docs/reference/meters.md)"
-"""Help of an option that takes a meter's name."""
+LIVE_HELP: Final = "serve a page on this computer that shows power, operations, temperature and phase as they happen"
+ROOM_TEMPERATURE_HELP: Final = (
+    "room temperature in degrees Celsius; it is compared with the temperature of the sensor's calibration"
+)
 TWINS: Final = Path(__file__).resolve().parents[3] / "twins"
 """Folder where `measure.py twin --fit` writes profiles."""
 OPTION_LIKENESS: Final = 0.75
@@ -185,8 +187,9 @@ class Parser(argparse.ArgumentParser):
         """The help; METER_KINDS and IMPORT_SENSORS in an option's help are replaced by the kinds and sensors."""
         for action in self._actions:
             if action.help and (METER_KINDS in action.help or IMPORT_SENSORS in action.help):
-                kinds, sensors = _from_meter_table()
-                texts = {METER_KINDS: kinds, IMPORT_SENSORS: sensors}
+                from opjoule.meters.registry import import_sensors, known_kinds  # noqa: PLC0415  # slow to load
+
+                texts = {METER_KINDS: known_kinds(), IMPORT_SENSORS: ", ".join(import_sensors())}
                 for mark, text in texts.items():
                     action.help = action.help.replace(mark, text.replace("%", "%%"))
         return super().format_help()
@@ -221,15 +224,6 @@ def _add(group: argparse._ActionsContainer, option: Field[Any]) -> None:
         group.add_argument(*name.split(), dest=option.name, **keywords)
     else:
         group.add_argument(option.name, **keywords)
-
-
-def _from_meter_table() -> tuple[str, str]:
-    """Kinds of meter, and names of sensors for import; only examples if the meters' libraries are not installed."""
-    try:
-        from opjoule.meters.registry import import_sensors, known_kinds  # noqa: PLC0415
-    except ImportError:
-        return "serial:/dev/ttyACM0, monsoon:voltage=5.1, ...", "ina219, ..."
-    return known_kinds(), ", ".join(import_sensors())
 
 
 def twin_profile(text: str) -> Path:

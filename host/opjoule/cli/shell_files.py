@@ -6,12 +6,12 @@ from typing import Final
 from opjoule import __version__
 from opjoule.base.scripts import INSTALLED
 from opjoule.cli.command import Command
-from opjoule.cli.commands import COMMANDS
-from opjoule.cli.measure.options import MEASURE
-from opjoule.cli.runs.options import RUNS
+from opjoule.cli.commands import commands_of, measure_command
 
 _MEASURE: Final = "measure"
 """Name here of the main command, which has none in a clone."""
+_RUNS: Final = "runs"
+"""The command whose actions are commands of their own."""
 _COMPLETION: Final = """\
 # Completion of {program}, for bash.
 _{program}() {{
@@ -32,8 +32,8 @@ def _parsed(names: Iterable[str]) -> list[str]:
     """The commands that have options of their own; those of `runs` are its actions."""
     found = []
     for name in names:
-        found += [_MEASURE] if name == _MEASURE else [one for one in COMMANDS if one.split(" ")[0] == name != one]
-        found += [name] if name in COMMANDS and name != RUNS.name else []
+        found += [_MEASURE] if name == _MEASURE else [one for one in commands_of(name) if one != name]
+        found += [name] if name in commands_of(name) and name != _RUNS else []
     return found
 
 
@@ -46,17 +46,17 @@ def completion(commands: Mapping[str, str]) -> str:
         if actions:
             cases.append(f'    "{name} ") words="{" ".join([*actions, *options])}" ;;')
         cases.append(f'    "{name} "*) words="{" ".join(options)}" ;;')
-    cases.append(f'    "{RUNS.name} ") words="{" ".join(_actions(RUNS.name))}" ;;')
+    cases.append(f'    "{_RUNS} ") words="{" ".join(_actions(_RUNS))}" ;;')
     return _COMPLETION.format(program=INSTALLED, cases="\n".join(cases), commands=" ".join(commands))
 
 
 def _actions(name: str) -> list[str]:
     """Second words of the commands that begin with this one."""
-    return [one.split(" ")[1] for one in COMMANDS if one.split(" ")[0] == name != one]
+    return [one.split(" ")[1] for one in commands_of(name) if one != name]
 
 
 def _command(name: str) -> Command:
-    return MEASURE if name == _MEASURE else COMMANDS[name]
+    return measure_command([]) if name == _MEASURE else commands_of(name.split(" ", maxsplit=1)[0])[name]
 
 
 def manual(commands: Mapping[str, str], about: str) -> str:

@@ -1,16 +1,19 @@
-"""Command lines of the commands that take few options. Standard library only."""
+"""Command lines of the commands that take few options."""
 
 from pathlib import Path
 from typing import Final
 
 from opjoule.base.scripts import program
 from opjoule.cli.argument_types import celsius, count, directory, hertz, port, seconds, voltage
-from opjoule.cli.command import Command, Needs
+from opjoule.cli.command import Command
+from opjoule.cli.needs import Needs
 from opjoule.cli.options import (
     IMPORT_SENSORS,
-    METER_HELP,
+    LIVE_HELP,
+    METER_KINDS,
     RIG_FILE,
     RIG_HELP,
+    ROOM_TEMPERATURE_HELP,
     Options,
     flag,
     option,
@@ -19,11 +22,6 @@ from opjoule.cli.options import (
     positionals,
     repeated,
     required,
-)
-
-LIVE_HELP: Final = "serve a page on this computer that shows power, operations, temperature and phase as they happen"
-ROOM_TEMPERATURE_HELP: Final = (
-    "room temperature in degrees Celsius; it is compared with the temperature of the sensor's calibration"
 )
 
 
@@ -44,7 +42,7 @@ INIT: Final = Command(
 class RecordOptions(Options):
     """The meters to record, and the record's directory."""
 
-    meter: str = required(str, "KIND:PLACE", METER_HELP)
+    meter: str = required(str, "KIND:PLACE", f"{METER_KINDS} (docs/reference/meters.md)")
     storage_meter: str | None = option(str, "KIND:PLACE", "a second meter, recorded at the same time as sensor 1")
     out: Path = required(directory, "DIR", "the record's directory; must not hold a record yet")
     seconds: float | None = option(
@@ -248,4 +246,8 @@ VIEW: Final = Command(
     "from the whole run to single samples. A selected stretch shows its joules, joules above idle, joules per "
     "operation and mean power, and how the joules add up. Prints the page's address; whoever has it sees the runs.",
     f"examples:\n  {program('view')}\n  {program('view')} runs/example",
+)
+COMMANDS: Final = (
+    *(INIT, RECORD, IMPORT, DOCTOR, REPORT, VERIFY, RESTORE, SUDOERS, VIRTUAL_BOARD),
+    *(STUDIES, DATABASES, VIEW),
 )

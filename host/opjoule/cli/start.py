@@ -1,15 +1,16 @@
-"""Entry point of `host/measure.py` in .venv; Ctrl-C gives one line even while the program is still loading."""
+"""Entry point of every command in .venv; Ctrl-C gives one line even while the program is still loading."""
 
 import io
 import sys
+from collections.abc import Callable
 
 from opjoule.base.scripts import script_name
-from opjoule.cli.command import ParsedCommand, handed_over
 from opjoule.cli.failures import answer_with, interrupt, leave, masked_tracebacks, reporting_failures
+from opjoule.cli.needs import Needs
 
 
-def main(argv: list[str]) -> int:
-    """Runs the command that set-up handed over; without set-up, the command that the command line names.
+def main(argv: list[str], set_up: Callable[[Needs], None] = lambda needs: None) -> int:
+    """Parses a command line, sets up what its command needs, and runs it.
 
     SIGTERM and SIGHUP (a closed terminal) end it as Ctrl-C does.
     """
@@ -21,21 +22,21 @@ def main(argv: list[str]) -> int:
 
     def run() -> int:
         answer_with(leave)
-        command = (handed_over() or _parsed(argv)).loaded()
+        from opjoule.cli.commands import parse  # noqa: PLC0415  # slow to load: Ctrl-C is answered by now
+
+        command = parse(argv)  # --help ends here
         answer_with(interrupt)
-        return command()
+        set_up(command.needs)
+        answer_with(leave)
+        loaded = command.loaded()
+        answer_with(interrupt)
+        return loaded()
 
     status = reporting_failures(script_name(argv), run)
     # Ctrl-C during an exec() of text (as by dataclasses when a module loads) sets a flag in CPython, which then ends by
     # SIGINT although the exception was handled. Another exec() clears the flag (Python/pythonrun.c, run_eval_code_obj).
     exec("")
     return status
-
-
-def _parsed(argv: list[str]) -> ParsedCommand:
-    from opjoule.cli.commands import parse  # noqa: PLC0415  # slow to load, and not needed for a command handed over
-
-    return parse(argv)
 
 
 if __name__ == "__main__":

@@ -167,7 +167,7 @@ def test_a_ctrl_c_in_text_that_python_executes_ends_with_the_same_status(tmp_pat
         "import sys; from opjoule.cli import commands, start\n"
         "def command(): exec('raise KeyboardInterrupt')\n"
         "from types import SimpleNamespace\n"
-        "commands.parse = lambda argv: SimpleNamespace(loaded=lambda: command)\n"
+        "commands.parse = lambda argv: SimpleNamespace(needs=None, loaded=lambda: command)\n"
         "sys.exit(start.main(['report']))"
     )
     ended = subprocess.run(

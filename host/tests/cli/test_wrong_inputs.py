@@ -9,7 +9,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -443,9 +442,3 @@ def test_a_name_that_is_no_utf8_and_brackets_are_printed_as_they_are(tmp_path, c
         assert json.loads((tmp_path / "x.json").read_text())["name"] == str(folder)
         assert start(["report", str(folder)]) == RECORD
         assert "is not a run record" in capsys.readouterr().err
-
-
-def test_what_is_read_before_set_up_needs_the_standard_library_alone():
-    code = "import sys; sys.path.insert(0, sys.argv[1]); import bootstrap, opjoule.cli.commands"
-    host = str(Path(__file__).resolve().parents[2])
-    subprocess.run([sys.executable, "-S", "-c", code, host], check=True, timeout=60)

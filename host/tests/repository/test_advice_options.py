@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from opjoule.base.scripts import script_name
 from opjoule.cli.campaign.study_cells import STUDY
-from opjoule.cli.commands import COMMANDS
+from opjoule.cli.commands import MODULES, commands_of
 from opjoule.cli.compare.commands import COMPARE_COMMANDS
 from opjoule.cli.measure.options import MEASURE
 from opjoule.cli.options import Parser
@@ -18,7 +18,7 @@ from opjoule.cli.options import Parser
 ROOT = Path(__file__).resolve().parents[3]
 PACKAGE = ROOT / "host" / "opjoule"
 PARSERS: dict[str, dict[str, Callable[[], Parser]]] = {"measure.py": {"": MEASURE.parser, "study": STUDY.parser}}
-for name, command in COMMANDS.items():
+for name, command in ((name, command) for word in MODULES for name, command in commands_of(word).items()):
     script, *words = script_name(name.split()), *name.split()
     PARSERS.setdefault(script, {})[" ".join(words if script == "measure.py" else words[1:])] = command.parser
 PARSERS["compare.py"]["commands"] = COMPARE_COMMANDS.parser
@@ -101,7 +101,7 @@ def wrong_words(script: str, words: list[str]) -> list[str]:
     words = words[: words.index("--")] if "--" in words else words
     wrong = [word for word in words if word.startswith("-") and word.split("=")[0] not in known]
     named = script == "measure" and words and not first and re.fullmatch(r"[a-z][a-z-]+", words[0])
-    return wrong + ([words[0]] if named and words[0] not in COMMANDS else [])
+    return wrong + ([words[0]] if named and words[0] not in MODULES else [])
 
 
 @pytest.mark.slow

@@ -108,7 +108,7 @@ def test_an_upgrade_runs_the_earlier_first_command_and_then_all_new_ones(readmes
 def test_an_emulated_row_sets_up_what_readmes_first_command_needs(readmes):
     compiler, first, *others = fresh_rows.emulated_steps("new")
     assert compiler.name == "compiler"
-    assert "python3 - new <<" in first.script and first.name == "command-1"
+    assert ".venv/bin/python - new <<" in first.script and first.name == "command-1"
     assert [step.name for step in others] == ["loader-tests", "record", "report"]
 
 

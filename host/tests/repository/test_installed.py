@@ -18,7 +18,7 @@ import pytest
 from compared_records import made
 from opjoule.base.errors import BadInput
 from opjoule.cli import installed
-from opjoule.cli.commands import COMMANDS
+from opjoule.cli.commands import MODULES, commands_of
 from opjoule.cli.installed import ANALYSIS, PROGRAMS
 from opjoule.cli.installed import OF_A_CLONE as CLONE_COMMANDS
 from opjoule.cli.runs.options import ACTIONS
@@ -264,7 +264,7 @@ def test_the_manual_page_has_every_command_and_no_line_that_steers_by_accident(m
     page = capsys.readouterr().out
     steering = {line.split()[0] for line in page.splitlines() if line.startswith((".", "'"))}
     assert steering == {".TH", ".SH", ".TP", ".B", ".I", ".nf", ".fi"}
-    wanted = ["measure", *(name for name in COMMANDS if name != "runs")]
+    wanted = ["measure", *(name for word in MODULES for name in commands_of(word) if name != "runs")]
     assert all(f".SH opjoule {name}\n" in page for name in wanted)
     assert "\\-\\-openmetrics" in page
 
@@ -277,7 +277,7 @@ def test_many_runs_without_duckdb_are_refused_with_the_extras_name(environment, 
 
 
 def test_every_command_and_program_is_a_sub_command():
-    assert {name.split()[0] for name in COMMANDS if name} | {"measure", "validate"} == set(PROGRAMS)
+    assert {*MODULES} | {"measure", "validate"} == set(PROGRAMS)
 
 
 def run_installed(monkeypatch, *words):

@@ -1,13 +1,13 @@
-"""The command lines of `host/calibrate.py`. Standard library only."""
+"""The command lines of `host/calibrate.py`."""
 
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from opjoule.cli.argument_types import celsius, directory, number_between, seconds, seed
-from opjoule.cli.command import Command, Needs, board_architecture
-from opjoule.cli.options import EXCLUSIVE, RIG_FILE, RIG_HELP, Options, Parser, flag, option
-from opjoule.cli.short_commands import ROOM_TEMPERATURE_HELP
+from opjoule.cli.command import Command, board_architecture
+from opjoule.cli.needs import Needs
+from opjoule.cli.options import EXCLUSIVE, RIG_FILE, RIG_HELP, ROOM_TEMPERATURE_HELP, Options, Parser, flag, option
 
 SECONDS: Final = 60.0
 _EPILOG: Final = """\
@@ -133,3 +133,4 @@ CHECK: Final = replace(
 SHOW: Final = Command(
     "calibrate show", CalibrationsOptions, "opjoule.cli.calibrate.command:run_show", "Lists all calibrations."
 )
+COMMANDS: Final = (CALIBRATE, CHECK, SHOW)

@@ -1,4 +1,4 @@
-"""A campaign's file: axes, constants, exclusions, repeats. Standard library only.
+"""A campaign's file: axes, constants, exclusions, repeats.
 
 Reference: docs/how-to/run-a-campaign.md.
 """

@@ -1,7 +1,4 @@
-"""The command lines of `host/campaign.py`, the options of a study, and a planned campaign of any kind.
-
-Standard library only.
-"""
+"""The command lines of `host/campaign.py`, the options of a study, and a planned campaign of any kind."""
 
 import json
 import socket
@@ -25,7 +22,7 @@ from opjoule.cli.argument_types import (
     time_span,
 )
 from opjoule.cli.campaign.file import CampaignFile, restored_cell
-from opjoule.cli.command import Command, Needs
+from opjoule.cli.command import Command
 from opjoule.cli.measure.options import (
     STORAGE_HELP,
     WHAT,
@@ -40,6 +37,7 @@ from opjoule.cli.measure.options import (
     engines_of,
     needs_of_measurements,
 )
+from opjoule.cli.needs import Needs
 from opjoule.cli.options import (
     EXCLUSIVE,
     NAME,
@@ -362,3 +360,4 @@ CAMPAIGN: Final = Command(
     checked=lambda parser, options: PlannedCampaign.checked(parser, options, lambda: CampaignFile.read(options.file)),
     needs=needs_of_campaign,
 )
+COMMANDS: Final = (CAMPAIGN, SCHEDULER, WORKER, CELL)

@@ -1,4 +1,4 @@
-"""`measure.py --study NAME`: the command line as a campaign over the study's cells. Standard library only."""
+"""`measure.py --study NAME`: the command line as a campaign over the study's cells."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace

@@ -1,10 +1,11 @@
-"""The command line of `measure.py commission`. Standard library only."""
+"""The command line of `measure.py commission`."""
 
 from pathlib import Path
 from typing import ClassVar, Final
 
 from opjoule.cli.argument_types import directory, seed
-from opjoule.cli.command import Command, Needs, board_architecture
+from opjoule.cli.command import Command, board_architecture
+from opjoule.cli.needs import Needs
 from opjoule.cli.options import RIG_FILE, RIG_HELP, Options, Parser, flag, option, repeated
 
 STEP_KEYS: Final = (
@@ -75,3 +76,4 @@ COMMISSION: Final = Command(
         board=board_architecture(options.device, options.rig, simulated=options.simulate),
     ),
 )
+COMMANDS: Final = (COMMISSION,)

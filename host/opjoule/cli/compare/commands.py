@@ -1,4 +1,4 @@
-"""`compare -- COMMAND COMMAND`: the command line as a campaign whose axis is the command. Standard library only."""
+"""`compare -- COMMAND COMMAND`: the command line as a campaign whose axis is the command."""
 
 import hashlib
 import json
@@ -38,11 +38,6 @@ examples:
 
 After an interruption the same command continues. docs/how-to/measure-any-command.md
 """
-
-
-def measures_commands(words: Sequence[str]) -> bool:
-    """Whether the words after `compare` name commands to measure, not records: they have -- or a board."""
-    return any(word == "--" or word.partition("=")[0] == "--device" for word in words)
 
 
 def commands_campaign(options: CommandsOptions) -> CampaignFile:

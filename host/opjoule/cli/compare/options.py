@@ -1,4 +1,4 @@
-"""The command line of `host/compare.py`. Standard library only."""
+"""The command line of `host/compare.py`."""
 
 import argparse
 from pathlib import Path
@@ -6,7 +6,8 @@ from typing import Final
 
 from opjoule.base.scripts import IS_CLONE, program
 from opjoule.cli.argument_types import directory, percent
-from opjoule.cli.command import Command, Needs
+from opjoule.cli.command import Command
+from opjoule.cli.needs import Needs
 from opjoule.cli.options import Options, flag, option, positionals, several
 
 FIGURES: Final = (".pdf", ".svg", ".png")
@@ -80,3 +81,4 @@ COMPARE: Final = Command(
     f"{_EPILOG}{_MEASURING if IS_CLONE else ''}",
     needs=lambda options: Needs(figures=bool(options.plot)),
 )
+COMMANDS: Final = (COMPARE,)

@@ -1,4 +1,4 @@
-"""The command line of the main job, and the options that every measurement shares. Standard library only."""
+"""The command line of the main job, and the options that every measurement shares."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -12,9 +12,10 @@ from opjoule.boards.databases.registry import find_database
 from opjoule.boards.profiles import find_profile
 from opjoule.campaign.axes import several
 from opjoule.cli.argument_types import directory, percent, positive, repeat_count, seconds, seed, thread_count
-from opjoule.cli.command import Command, Needs, board_architecture
+from opjoule.cli.command import Command, board_architecture
+from opjoule.cli.needs import Needs
 from opjoule.cli.options import (
-    METER_HELP,
+    LIVE_HELP,
     NAME,
     RIG_FILE,
     RIG_HELP,
@@ -30,7 +31,6 @@ from opjoule.cli.options import (
     simulate_option,
     switch,
 )
-from opjoule.cli.short_commands import LIVE_HELP
 from opjoule.runs.record.directory import check_out, has_index
 from opjoule.runs.studies.definition import SYSTEM, Part
 from opjoule.runs.studies.folder import find_study
@@ -105,7 +105,11 @@ class RigOptions(Options):
 
     GROUP: ClassVar[str] = "the rig"
 
-    meter: str | None = option(str, "KIND:PLACE", f"{METER_HELP} (default: rig.toml's)")
+    meter: str | None = option(
+        str,
+        "KIND:PLACE",
+        "serial:/dev/ttyACM0, monsoon:voltage=5.1, ...; measure.py record --help lists all kinds (default: rig.toml's)",
+    )
     storage_meter: str | None = option(
         str,
         "KIND:PLACE",
@@ -491,3 +495,6 @@ def needs_of_measurements(cells: Sequence[PlanningOptions]) -> Needs:
         packages=tuple(packages),
         board=next((cell.architecture for cell in cells if cell.architecture), ""),
     )
+
+
+COMMANDS: Final = (PROGRAM, AGAIN)

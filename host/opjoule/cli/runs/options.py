@@ -1,4 +1,4 @@
-"""The command lines of `host/runs.py`. Standard library only."""
+"""The command lines of `host/runs.py`."""
 
 from pathlib import Path
 from typing import Final
@@ -6,7 +6,8 @@ from typing import Final
 from opjoule.base.errors import BadInput, OpJouleError
 from opjoule.base.scripts import program
 from opjoule.cli.argument_types import days, directory, positive
-from opjoule.cli.command import Command, Needs
+from opjoule.cli.command import Command
+from opjoule.cli.needs import Needs
 from opjoule.cli.options import (
     Options,
     Parser,
@@ -269,3 +270,4 @@ RUNS: Final = Command(
     f"paper' --tag paper\n  {_SELF} export runs/example --perfetto example.perfetto-trace\n  {_SELF} prune "
     "--status failed --older-than 30",
 )
+COMMANDS: Final = (RUNS, *ACTIONS)

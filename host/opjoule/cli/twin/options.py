@@ -1,4 +1,4 @@
-"""The command line of `measure.py twin`. Standard library only."""
+"""The command line of `measure.py twin`."""
 
 from pathlib import Path
 from typing import ClassVar, Final
@@ -53,3 +53,4 @@ TWIN: Final = Command(
     "it prints the runs to make.",
     _EPILOG,
 )
+COMMANDS: Final = (TWIN,)

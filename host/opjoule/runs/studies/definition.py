@@ -1,7 +1,5 @@
 """The contents of a study.toml: a job or a workload of the loader, with its cells and the paper that it repeats.
 
-Uses only the standard library.
-
 Reference: docs/reference/studies.md.
 """
 

@@ -1,4 +1,4 @@
-"""Finds a study.toml by the study's name or folder, reads it with the standard library alone, and checks it.
+"""Finds a study.toml by the study's name or folder, reads and checks it.
 
 Also reads the --connections file, in which a user gives access to databases that the rig does not start. Each line is
 `NAME = ODBC connection string`, or NAME = path of a library; lines that begin with # are comments. The file may contain

@@ -1,0 +1,100 @@
+"""What is said of a command line before .venv is there to parse it: misspelt names, --help. Standard library only.
+
+Names of commands and options are read from the source of their declarations; those of databases, boards and studies are
+the names of their files. All else is checked by the program in .venv.
+"""
+
+import ast
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from opjoule.base.errors import suggestion, unknown
+from opjoule.base.scripts import STUDIES, script_name
+from opjoule.cli.failures import one_line
+
+PACKAGE = Path(__file__).resolve().parent / "opjoule"
+OPTION_LIKENESS = 0.75
+"""Least likeness of a suggested option: all begin with the same dashes."""
+DECLARES = ("option", "required", "repeated", "several", "flag", "switch", "simulate_option")
+"""Functions of opjoule/cli/options.py that declare an option."""
+HELP = """\
+usage: measure.py --db NAME --device NAME [options]
+       measure.py --study NAME --device NAME [options]
+       measure.py COMMAND ...
+
+commands: {commands}
+databases: {databases}
+boards: {boards}
+
+Nothing is set up yet. To begin, run one of these; each sets up what it needs:
+  host/measure.py databases                                  lists the databases; --help then explains every option
+  host/measure.py --db leveldb --device rpi4 --simulate      measures without hardware
+  host/measure.py init                                       asks what is connected, and writes rig.toml
+"""
+
+
+def check(argv: list[str]) -> None:
+    """Ends the program if the command line asks for help, or has a name that nothing has."""
+    words = argv[: argv.index("--")] if "--" in argv else argv
+    commands, options = declared()
+    values = {"--db": file_names("boards/databases"), "--device": file_names("boards/profiles")}
+    values["--study"] = sorted(path.parent.name for path in STUDIES.glob("*/study.toml"))
+    if words == ["help"] or {"-h", "--help"} & {*words}:
+        shown = {"databases": values["--db"], "boards": values["--device"], "commands": sorted(commands)}
+        print(HELP.format_map({name: ", ".join(names) for name, names in shown.items()}), end="")
+        sys.exit(0)
+    if words and not words[0].startswith("-") and words[0] not in commands:
+        _refuse(unknown("command", words[0], sorted(commands)))
+    measures = bool(words) and (words[0].startswith("-") or words[0] in ("command", "compare"))
+    for word, after in zip(words, [*words[1:], ""], strict=True):
+        option, equals, value = word.partition("=")
+        if option.startswith("--") and option not in options:
+            _refuse(f"unrecognized arguments: {option}; {suggestion(option, options, OPTION_LIKENESS)}".rstrip("; "))
+        if measures and option in values:
+            _check_values(option, value if equals else after, values[option])
+
+
+def declared() -> tuple[set[str], set[str]]:
+    """Names of the commands, and of the options of all commands with their dashes."""
+    commands, options = set(), {"--help"}
+    for path in sorted((PACKAGE / "cli").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                options |= set(_options(node))
+            elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Command" and node.args:
+                commands |= {str(name.value).split(" ")[0] for name in node.args[:1] if isinstance(name, ast.Constant)}
+    return commands - {""}, options
+
+
+def _options(declaration: ast.ClassDef) -> Iterator[str]:
+    """Options of a class: the fields that DECLARES makes, and the names with dashes in their declarations."""
+    for field in declaration.body:
+        if (
+            isinstance(field, ast.AnnAssign)
+            and isinstance(field.target, ast.Name)
+            and isinstance(field.value, ast.Call)
+        ):
+            called = getattr(field.value.func, "id", "")
+            name = field.target.id.replace("_", "-")
+            texts = [str(part.value) for part in ast.walk(field.value) if isinstance(part, ast.Constant)]
+            named = [word for text in texts if text.startswith("-") for word in text.split()]
+            own = [f"--{name}", f"--no-{name}"][: 2 if called == "switch" else 1]
+            yield from named or (own if called in DECLARES else [])
+
+
+def file_names(folder: str) -> list[str]:
+    """Names of the TOML files in a folder of the package."""
+    return sorted(path.stem for path in (PACKAGE / folder).glob("*.toml"))
+
+
+def _check_values(option: str, value: str, known: Iterable[str]) -> None:
+    """Ends the program if a value, or one of several with commas, is neither known nor a path."""
+    for name in value.split(","):
+        if name and "/" not in name and name.strip() not in known:
+            _refuse(unknown(option, name, known))
+
+
+def _refuse(why: str) -> None:
+    print(f"{script_name()}: {one_line(why)} ('host/measure.py --help' explains)", file=sys.stderr)
+    sys.exit(2)
