@@ -28,7 +28,7 @@ from opjoule.bench.simulation.part_powers import Float64Array, Overlapping, Part
 from opjoule.boards.databases.registry import background_threads
 from opjoule.energy.operations.board_files import read_system
 from opjoule.energy.operations.operation_table import OperationTable
-from opjoule.runs.evaluation.attributed import MediumTrace, WorkedRun, attributed
+from opjoule.runs.evaluation.attributed import AlignedMedium, WorkedRun, attributed
 from opjoule.runs.evaluation.evidence import BoardEvents
 from opjoule.runs.evaluation.logged import read_logs
 from opjoule.runs.evaluation.quantities.attribution import READS
@@ -351,7 +351,7 @@ def trial(
             wander(second, end_s + 1, second.uniform(0.02, 0.3), 10 ** second.uniform(-4, -2.7)),
             *drawn.medium,
         ]
-        medium = MediumTrace(measured(second, kind, sensed, end_s, name="storage"), supply == "board")
+        medium = AlignedMedium(measured(second, kind, sensed, end_s, name="medium"), supply == "board")
         pieces = [*pieces, sensed[0]] if medium.of_board else pieces[: -len(drawn.medium)]
     aligned = measured(rng, kind, pieces, end_s)
     phases = _phases(timeline, drawn.settled_s)

@@ -19,9 +19,9 @@ from opjoule.attribution.fit import Fit, all_and_each, fits, part_energies_j
 from opjoule.attribution.likelihood import Likelihood
 from opjoule.attribution.medium import MediumColumns, MediumModels, MediumRun, medium_models
 from opjoule.attribution.run_windows import RunWindows
+from opjoule.attribution.sensed_medium import SensedMedium
 from opjoule.attribution.sensed_parts import SensedParts
 from opjoule.attribution.shares import Attribution, EnergyCourse
-from opjoule.attribution.storage import SensedMedium
 from opjoule.attribution.verdict import IN_STEP, INDEPENDENT_MIN, too_short, verdicts
 from opjoule.attribution.windows import window_ns
 from opjoule.attribution.work import Work
@@ -41,8 +41,8 @@ def attribute_runs(works: Sequence[Work]) -> list[Attribution]:
 
     A part is identifiable in all runs or in none.
     """
-    if not all(work.storage for work in works):  # one fit contains all of them
-        works = [replace(work, storage=None) for work in works]
+    if not all(work.medium for work in works):  # one fit contains all of them
+        works = [replace(work, medium=None) for work in works]
     runs = [RunWindows.of(work, length_ns) for work, length_ns in zip(works, _window_ns(works), strict=True)]
     ends = np.cumsum([0, *(len(run.windows) for run in runs)]).tolist()
     windows_of = [slice(first, end) for first, end in itertools.pairwise(ends)]
@@ -118,7 +118,7 @@ def _window_ns(works: Sequence[Work]) -> list[int]:
 
 def _budget(works: Sequence[Work], windows_j: float) -> FitBudget:
     """Stated energy of the windows that the fit divides, with its uncertainty."""
-    taken = [storage.marginal() for work in works if (storage := work.storage) and storage.of_board]
+    taken = [medium.marginal() for work in works if (medium := work.medium) and medium.of_board]
     board = SensorBudget.of([work.marginal() for work in works])
     return FitBudget(board, SensorBudget.of(taken) if taken else None, windows_j)
 
@@ -128,7 +128,7 @@ def _sensed(works: Sequence[Work], runs: Sequence[RunWindows]) -> SensedParts | 
     media = [run.medium for run in runs if run.medium]
     if not media:
         return None
-    marginals = [work.storage.marginal() for work in works if work.storage]
+    marginals = [work.medium.marginal() for work in works if work.medium]
     return SensedParts.of(SensedMedium.joined(media), SensorBudget.of(marginals))
 
 
@@ -151,10 +151,10 @@ def _attribution(
     marginal, alone = work.marginal(), None
     whole = SensorBudget.of([marginal]).whole
     activities = {name: shares[name] for name in columns.of_activity}
-    if work.storage and (sensed := _sensed([work], [run])):
+    if work.medium and (sensed := _sensed([work], [run])):
         activities, alone = sensed.joined_with(activities, of_medium), sensed.alone
-        if not work.storage.of_board:
-            whole = sum_of_sensors(marginal, work.storage.marginal())
+        if not work.medium.of_board:
+            whole = sum_of_sensors(marginal, work.medium.marginal())
     return Attribution(
         {name: shares[name] for name in columns.of_kind},
         shares[FOREGROUND],

@@ -12,7 +12,7 @@ from opjoule.attribution.activities import SYNC, background_s, changes_ns
 from opjoule.attribution.columns import PartColumns
 from opjoule.attribution.least_squares import inverse
 from opjoule.attribution.overlap import SeenClock, Waits, operations_in, operations_seen_in
-from opjoule.attribution.storage import SensedMedium
+from opjoule.attribution.sensed_medium import SensedMedium
 from opjoule.attribution.waits import longest_work
 from opjoule.attribution.window_groups import groups, stretch_edges_ns
 from opjoule.attribution.windows import Windows
@@ -172,8 +172,8 @@ class RunWindows:
         )
         idle_j = float(work.idle.power) * windows.duration_s
         board_j = windows.energy_j - idle_j
-        if work.storage and work.storage.of_board:
-            board_j = board_j - work.storage.above_j(windows.edge_board_ns)
+        if work.medium and work.medium.of_board:
+            board_j = board_j - work.medium.above_j(windows.edge_board_ns)
         above_j = np.where(windows.sound, board_j, 0.0)
         one_thread = work.one_background_thread
         waits = longest_work(work.operations, work.counters, work.activities, one_thread=one_thread)
@@ -181,8 +181,8 @@ class RunWindows:
         late_ns = delay_ns(windows.edge_board_ns, above_j, work.operations, waits, map_u_ns)
         edge_ns = windows.edge_board_ns - late_ns
         syncs, medium = work.activities.get(SYNC), None
-        if work.storage:
-            medium = SensedMedium.of(work.storage, windows.edge_board_ns, late_ns, work.counters, syncs)
+        if work.medium:
+            medium = SensedMedium.of(work.medium, windows.edge_board_ns, late_ns, work.counters, syncs)
         count, busy_s = operations_in(edge_ns, work.operations, waits)
         seconds = background_s(edge_ns, work.activities, one_thread=one_thread)
         middle_ns = (windows.edge_board_ns[1:] + windows.edge_board_ns[:-1]) // 2

@@ -13,7 +13,7 @@ from opjoule.attribution.activities import SYNC
 from opjoule.attribution.budgets import SensorBudget
 from opjoule.attribution.columns import TAIL, WRITE_BACK
 from opjoule.attribution.fit import Fit
-from opjoule.attribution.storage import Range, SensedMedium
+from opjoule.attribution.sensed_medium import Range, SensedMedium
 from opjoule.attribution.verdict import identifiable_u_j
 from opjoule.base.coverage import COVERAGE_FACTOR
 from opjoule.base.units import Quantity

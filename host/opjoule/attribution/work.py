@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from opjoule.attribution.activities import Intervals
 from opjoule.attribution.counters import Counters
-from opjoule.attribution.storage import StorageTrace
+from opjoule.attribution.sensed_medium import MediumTrace
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.baseline import IdlePower, MarginalEnergy
 from opjoule.energy.cells import Cells
@@ -36,5 +36,5 @@ class Work:
     counters: Counters | None = None
     seen_fraction: float = 1.0
     """Part of each sample period in which the meter converts the current."""
-    storage: StorageTrace | None = None
+    medium: MediumTrace | None = None
     """None without a sensor in the medium's own supply."""

@@ -1,4 +1,4 @@
-"""A board under test, composed of its parts: connection, preparation, probe, programs, storage, server database.
+"""A board under test, composed of its parts: connection, preparation, probe, programs, medium, server database.
 
 A real board behind ssh, this computer as the board, the virtual board and the simulated one differ in their parts.
 """
@@ -93,7 +93,7 @@ class Board:
         self._disturbing: RunningDisturbance | None = None
 
     def facts(self) -> dict[str, Any]:
-        """All known facts of the board, its programs and its storage, for run.json."""
+        """All known facts of the board, its programs and its medium, for run.json."""
         return {
             "connection": self.shell.target,
             "loader_sha256": self.programs.loader_sha256,

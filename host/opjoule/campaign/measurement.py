@@ -77,7 +77,7 @@ def measure(
     record: RunRecord | None = None
     with opened_meter(meter, meter_address, calibrations) as opened:
         sensors = opened.sensors.wired(supply.sense_ohm)
-        storage_sensor = sensors.of_storage(board.medium)
+        storage_sensor = sensors.of_medium(board.medium)
         try:
             prepared, facts = board.prepare(), board.facts()
             # Again, because the size of a medium that had to be mounted is known only now.

@@ -82,7 +82,7 @@ def test_a_stock_image_is_understood_and_can_be_prepared(shell, board: ZooBoard,
 @each_of(ACCEPTED)
 def test_a_stock_images_sensors_are_read(shell, board: ZooBoard, tmp_path):
     watch = StateWatch(
-        shell, find_profile(board.profile), storage=str(tmp_path), identity="x", cpufreq=CPUFREQ, history=None
+        shell, find_profile(board.profile), folder=str(tmp_path), identity="x", cpufreq=CPUFREQ, history=None
     )
     watch.start()
     report = watch.stop()

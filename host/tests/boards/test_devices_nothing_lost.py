@@ -230,7 +230,7 @@ def test_files_for_probing_filling_and_disturbing_replace_nothing(tmp_path, tmp_
     kept = keep(tmp_path / "elsewhere")
     for name in ("opjoule-speed", "opjoule-fill", "opjoule-disturb"):
         (tmp_path / name).symlink_to(kept)
-    watch = StateWatch(SHELL, find_profile("rpi4"), storage=str(tmp_path), identity="x", cpufreq="/none", history=None)
+    watch = StateWatch(SHELL, find_profile("rpi4"), folder=str(tmp_path), identity="x", cpufreq="/none", history=None)
     watch.start()
     watch.stop()
     assert run(prepare_script([Change("x", ("fill", str(tmp_path), "1"))], str(tmp_path / "journal"))) == [
@@ -278,7 +278,7 @@ def test_a_virtual_board_takes_no_folder_that_holds_anything(tmp_path):
 
 def test_simulated_storage_is_a_folder_of_its_own(tmp_path):
     kept = keep(tmp_path / "storage")
-    options = RigSetup(root=tmp_path, storage=kept.parent, truth=tmp_path / "t", seed=1)
+    options = RigSetup(root=tmp_path, files=kept.parent, truth=tmp_path / "t", seed=1)
     rig = twin_rig(find_profile("rpi4").with_medium("sd"), options)
     with pytest.raises(RigFault, match="is there already"), rig:
         pass

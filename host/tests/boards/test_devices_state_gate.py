@@ -132,7 +132,7 @@ def test_a_whole_watch_reports_before_during_and_after(tmp_path):
     watch = StateWatch(
         LocalShell(),
         stand_in(tmp_path),
-        storage=str(storage),
+        folder=str(storage),
         identity="test",
         cpufreq=str(tmp_path / "cpu"),
         history=tmp_path / "media.json",
@@ -182,7 +182,7 @@ def test_a_dip_between_two_full_readings_is_seen(tmp_path):
     watch = StateWatch(
         LocalShell(),
         Profile(**{**vars(profile), "throttled": f"{tmp_path}/soc*/soc*:firmware/get_throttled"}),
-        storage=str(storage),
+        folder=str(storage),
         identity="test",
         cpufreq=str(tmp_path / "cpu"),
         history=None,
@@ -207,7 +207,7 @@ def test_the_alarm_of_rpi_volt_is_found_by_its_name(tmp_path):
         (chip / "name").write_text(name + "\n")
         (chip / "in0_lcrit_alarm").write_text("1\n")
     watch = StateWatch(
-        LocalShell(), find_profile("generic-linux"), storage=str(tmp_path), identity="x", cpufreq="/none", history=None,
+        LocalShell(), find_profile("generic-linux"), folder=str(tmp_path), identity="x", cpufreq="/none", history=None,
         hwmon=str(tmp_path / "hwmon"),
     )  # fmt: skip
     watch.start()

@@ -23,7 +23,7 @@ from opjoule.runs.record.directory import RESERVE
 from opjoule.runs.record.run_record import RunRecord
 from rig_session import rig_sim, write_profile
 
-SIMULATED_STORAGE = Path(__file__).resolve().parents[3] / "build/simulated-storage"
+SIMULATED_FILES = Path(__file__).resolve().parents[3] / "build/simulated-files"
 
 
 @pytest.fixture
@@ -94,7 +94,7 @@ def test_a_file_that_cannot_be_finished_leaves_the_old_one(tmp_path):
 def left_by(pid: int) -> list[Path]:
     """What a simulated measurement has left on this computer."""
     temporary = Path(os.environ.get("TMPDIR", "/tmp"))
-    return [*SIMULATED_STORAGE.glob(f"*-{pid}"), *temporary.glob(f"opjoule-twin-{pid}-*")]
+    return [*SIMULATED_FILES.glob(f"*-{pid}"), *temporary.glob(f"opjoule-twin-{pid}-*")]
 
 
 def ended(running: subprocess.Popen[str]) -> str:

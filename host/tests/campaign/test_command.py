@@ -80,7 +80,7 @@ def test_a_program_is_measured_as_a_whole_in_its_phases_and_per_operation(tmp_pa
     whole = result["run_energy_j"]["value"]
     assert work["energy_j"]["value"] + wait["energy_j"]["value"] <= whole
     assert (out / "report.html").exists()
-    assert not list((ROOT / "build" / "simulated-storage").glob(f"{out.name}-*"))
+    assert not list((ROOT / "build" / "simulated-files").glob(f"{out.name}-*"))
 
 
 @pytest.mark.rig

@@ -47,7 +47,7 @@ def measured(out: Path, medium: str, *options: str):
     plan = make_plan(command.options)
     plan = replace(plan, board=replace(plan.board, medium=medium))  # not one of the profile
     truth = out / "simulator-truth.json"
-    options = RigSetup(root=ROOT, storage=out.parent / "storage", truth=truth, seed=11)
+    options = RigSetup(root=ROOT, files=out.parent / "storage", truth=truth, seed=11)
     with twin_rig(plan.board, options) as rig, PhaseProgress(quiet=True) as progress:
         supply = supply_of_rig(plan, None, command.options)
         measure(plan, rig.board, rig.meter, out, progress, {"simulation": rig.facts}, supply)

@@ -277,7 +277,7 @@ def test_only_what_dead_processes_left_is_swept(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     dead = subprocess.Popen(["true"])
     dead.wait()
-    storage = tmp_path / "clone/build/simulated-storage"
+    storage = tmp_path / "clone/build/simulated-files"
     gone = [tmp_path / f"opjoule-twin-{dead.pid}-abc1", storage / f"run-7-{dead.pid}"]
     kept = [
         tmp_path / f"opjoule-twin-{os.getpid()}-abc2",

@@ -214,14 +214,14 @@ def second_meter(rig: DrawnRig) -> Witness:
 
 
 @contextmanager
-def rehearsal_rig(rig: DrawnRig, witness: Witness, *, root: Path, storage: Path) -> Iterator[SimulatedRig]:
+def rehearsal_rig(rig: DrawnRig, witness: Witness, *, root: Path, files: Path) -> Iterator[SimulatedRig]:
     """The drawn rig, which tells the witness its current.
 
     Args:
-        storage: folder for the simulated board's files, created here and removed at the end.
+        files: folder for the simulated board's files, created here and removed at the end.
     """
     load = PlayedLoad(rig.power, witness, rig.sign)
-    options = RigSetup(root=root, storage=storage, truth=storage / "truth.json", seed=rig.seed)
+    options = RigSetup(root=root, files=files, truth=files / "truth.json", seed=rig.seed)
     with simulated_rig(
         *(rig.profile, rig.sensor, rig.power, load, options),
         course=False,

@@ -7,7 +7,7 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from opjoule.base.errors import LinkFault, RigFault
 from opjoule.bench.simulation.computer_watch import ComputerWatch
@@ -33,6 +33,9 @@ from opjoule.boards.state.board_state import read_facts
 from opjoule.boards.virtual.machine import Machine
 from opjoule.clocks.exchanges import Exchange
 from opjoule.energy.operations.computer_load import COMPUTER
+
+SIMULATED_FILES: Final = "build/simulated-files"
+"""Folder below the clone for the files of simulated boards, with one folder per measurement."""
 
 
 class DelayedProbe(Probe):
@@ -114,11 +117,11 @@ class RigSetup:
     truth: Path
     seed: int
     """Seed of the random errors of this rig."""
-    storage: Path | None = None
+    files: Path | None = None
     """Folder for the simulated board's databases; created here, and removed at the end. None: a virtual board, which
     has its own disks."""
     kept: Path | None = None
-    """Folder for loaded databases that is not removed, on the file system of `storage`; None: below `storage`."""
+    """Folder for loaded databases that is not removed, on the file system of `files`; None: below `files`."""
     database: str = ""
     """The database to be measured; empty if no engine is needed."""
     sync: str | None = None
@@ -190,16 +193,18 @@ def simulated_rig(
         wired: False: the edges of the sync line do not reach the meter.
         slowed: False: the files are not on the board's medium.
         probe: the probe's class, or a function that starts one.
-    Raises: RigFault: the storage exists already, or a simulator does not start.
+    Raises: RigFault: the folder exists already, or a simulator does not start.
     """
-    storage = options.storage
-    assert storage, "the files of a board of this computer's processes need a folder"
+    files = options.files
+    assert files, "a board of this computer's processes needs a folder for its files"
     try:
-        storage.mkdir(parents=True)  # it is removed at the end, so it must not exist yet
+        files.mkdir(parents=True)  # it is removed at the end, so it must not exist yet
     except FileExistsError as error:
-        raise RigFault(f"{storage} is there already: simulated storage is made and removed by one run") from error
+        raise RigFault(
+            f"{files} is there already: the folder of a simulated board is made and removed by one run"
+        ) from error
     with ExitStack() as opened:
-        opened.callback(shutil.rmtree, storage, ignore_errors=True)
+        opened.callback(shutil.rmtree, files, ignore_errors=True)
         program = options.root / "build" / "loader" / PROGRAM
         simulator = MediumSimulator(program, power.board, power.medium)
         opened.callback(simulator.close)
@@ -230,7 +235,7 @@ def simulated_rig(
         under = simulator.under if slowed else ()
         sync = f"virtual:{line.path}" if options.sync != "none" else None
         watching = ProbeOptions(sync, extra=(*watched, *live), under=under, start=start)
-        board = _board(profile, supply.folder / new_session(), Medium(str(storage)), watching, options)
+        board = _board(profile, supply.folder / new_session(), Medium(str(files)), watching, options)
         opened.callback(board.close)
         why_not = simulator.why_not
         notes = [f"this computer cannot slow the simulated medium's writes: {why_not}"] if why_not else []

@@ -23,9 +23,9 @@ def new_session() -> str:
     return f"opjoule-{uuid.uuid4().hex[:12]}"
 
 
-def database_folder(storage: str, session: str, database: str) -> str:
+def database_folder(medium_path: str, session: str, database: str) -> str:
     """Folder of one session's database on a medium."""
-    return f"{storage.rstrip('/')}/{session}-{database}"
+    return f"{medium_path.rstrip('/')}/{session}-{database}"
 
 
 def find_sessions(shell: Shell, folders: list[str]) -> list[str]:

@@ -178,9 +178,9 @@ class KeptDatabases:
         return f"{self.folder}/{name}"
 
 
-def find_kept(shell: Shell, storage: list[str]) -> list[str]:
-    """Paths of the kept databases on media, from the media's paths. Raises: LinkFault: no connection."""
-    return shell.run(_kept_script("find", *storage)).text().split("\0")[:-1]
+def find_kept(shell: Shell, media_paths: list[str]) -> list[str]:
+    """Paths of the kept databases on media. Raises: LinkFault: no connection."""
+    return shell.run(_kept_script("find", *media_paths)).text().split("\0")[:-1]
 
 
 def remove_kept(shell: Shell, kept: list[str]) -> list[str]:

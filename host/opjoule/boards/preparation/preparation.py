@@ -19,7 +19,7 @@ from opjoule.boards.state.board_state import BoardFacts, read_state
 from opjoule.boards.state.state_gate import StateWatch
 from opjoule.boards.state.state_settings import StateSettings
 
-_MAKE_STORAGE = 'mkdir -p -- "$1" && exec stat -c %d -- "$1"'
+_MAKE_FOLDER = 'mkdir -p -- "$1" && exec stat -c %d -- "$1"'
 
 
 def plan_for(
@@ -57,7 +57,7 @@ class Preparation:
 
     def prepare(self) -> list[str]:
         """Brings the board into its measuring state; returns a line for each action."""
-        make_storage(self.shell, self.medium.path, "free some space, or start anew")
+        make_folder(self.shell, self.medium.path, "free some space, or start anew")
         return [f"directory {self.medium.path}"]
 
     def watch_state(self, steering: Callable[[], dict[str, Any]]) -> StateWatch | None:
@@ -97,12 +97,12 @@ class BoardPreparation(Preparation):
     def __post_init__(self) -> None:
         """Requests the board's lock; nothing is changed yet."""
         self._blocks = BlockDevices({})
-        self._storage_number = ""
+        self._device_number = ""
         self._locked = False
         self._lock = BoardLock(self.shell, self.board.work)
 
     def prepare(self) -> list[str]:
-        """Undoes the changes of an interrupted run, runs the plan's steps, and creates the storage directory.
+        """Undoes the changes of an interrupted run, runs the plan's steps, and creates the folder on the medium.
 
         Raises: BadInput, DeviceFault: a step that the measurement requires has failed.
         """
@@ -123,19 +123,18 @@ class BoardPreparation(Preparation):
                     raise DeviceFault(f"the board cannot be prepared: {step.about}: {why}")
                 done.append(f"FAILED: {step.about}: {why}")
         remedy = f"mend [device.{self.profile.name}.storage] in rig.toml"
-        self._storage_number = device_number(make_storage(self.shell, self.medium.path, remedy))
+        self._device_number = device_number(make_folder(self.shell, self.medium.path, remedy))
         return done
 
     def watch_state(self, steering: Callable[[], dict[str, Any]]) -> StateWatch:
         """The state gate of this measurement; `steering` reads the adjustment of the board's clock."""
-        device = self._blocks.by_number(self._storage_number)
+        device = self._blocks.by_number(self._device_number)
         whole = self._blocks.devices.get(device.whole, device) if device else None
-        storage = self.medium.path
-        known = [whole.model, whole.serial, f"{whole.size_bytes} bytes"] if whole else [storage]
+        known = [whole.model, whole.serial, f"{whole.size_bytes} bytes"] if whole else [self.medium.path]
         return StateWatch(
             self.shell,
             self.profile,
-            storage=storage,
+            folder=self.medium.path,
             identity=" ".join(part for part in [self.board.values.get("hostname", ""), *known] if part),
             cpufreq=self.cpufreq,
             history=self.history,
@@ -168,9 +167,9 @@ class BoardPreparation(Preparation):
         self._lock.close()
 
 
-def make_storage(shell: Shell, storage: str, remedy: str) -> str:
+def make_folder(shell: Shell, folder: str, remedy: str) -> str:
     """Creates the directory on the medium; returns its device number. Raises: BadInput: that failed."""
-    made = shell.run(["sh", "-c", _MAKE_STORAGE, "sh", storage])
+    made = shell.run(["sh", "-c", _MAKE_FOLDER, "sh", folder])
     if made.status != 0:
-        raise BadInput(f"cannot make {storage} on the board: {made.last_line()}; {remedy}")
+        raise BadInput(f"cannot make {folder} on the board: {made.last_line()}; {remedy}")
     return made.text().strip()

@@ -62,7 +62,7 @@ class BoardState:
 
     @property
     def path_number(self) -> str:
-        """MAJOR:MINOR of the storage directory's file system; empty if there is no such directory."""
+        """MAJOR:MINOR of the folder's file system; empty if there is no such folder."""
         return next((device_number(number) for _, number in self.of("path")), "")
 
     @property

@@ -158,7 +158,7 @@ class StateWatch:
 
     shell: Shell = field(kw_only=False)
     profile: Profile = field(kw_only=False)
-    storage: str
+    folder: str
     """Directory on the medium, which exists when start() is called."""
     identity: str
     """Identity of this medium, for the comparison with its earlier speed."""
@@ -255,7 +255,7 @@ class StateWatch:
 
     def _medium_speed(self, mib: int = _SPEED_MIB) -> tuple[int, MediumSpeed | None]:
         """Free bytes of the medium, and its speed over a file of `mib`; None without direct access."""
-        ran = self.shell.run(["sh", "-c", _SPEED, "sh", self.storage, str(mib)], limit_s=300)
+        ran = self.shell.run(["sh", "-c", _SPEED, "sh", self.folder, str(mib)], limit_s=300)
         blocks = ran.text().split()
         free_bytes = int(blocks[0]) * int(blocks[1]) if len(blocks) == 2 else 0
         rates = [int(count) / max(float(seconds), 1e-9) for count, seconds in _COPIED.findall(ran.err)]

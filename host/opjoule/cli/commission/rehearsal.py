@@ -16,6 +16,7 @@ from opjoule.bench.commissioning.running import DeskRecording, Running, meter_wo
 from opjoule.bench.commissioning.steps import DeskStep
 from opjoule.bench.simulation.rehearsal_desk import BETWEEN_OHM, DrawnRig, LoadBench
 from opjoule.bench.simulation.rehearsal_rig import rehearsal_rig, second_meter
+from opjoule.bench.simulation.rig import SIMULATED_FILES
 from opjoule.meters.registry import open_meter
 from opjoule.runs.measuring.open_meter import opened_meter
 
@@ -62,9 +63,9 @@ def simulated_desk(
     if not step.board:
         yield replace(desk, record=partial(_taken, simulated))
         return
-    storage = ROOT / "build" / "simulated-storage" / f"commissioning-{os.getpid()}-{step.key}"
+    files = ROOT / SIMULATED_FILES / f"commissioning-{os.getpid()}-{step.key}"
     witness = second_meter(drawn)
-    with rehearsal_rig(drawn, witness, root=ROOT, storage=storage) as rig, ExitStack() as opened:
+    with rehearsal_rig(drawn, witness, root=ROOT, files=files) as rig, ExitStack() as opened:
         meter = opened.enter_context(opened_meter(open_meter(rig.meter), rig.meter))
         second = opened.enter_context(opened_meter(witness, "")) if step.second else None
         certificate.meter = meter_words(meter)

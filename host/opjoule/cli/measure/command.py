@@ -26,7 +26,7 @@ from typing import Any, Final
 from opjoule.base.errors import FAULTY_EXIT, BadInput
 from opjoule.base.notices import Notice, NoticeKind
 from opjoule.base.scripts import CALIBRATIONS, ROOT, RUNS, script_name
-from opjoule.bench.simulation.rig import RigSetup, SimulatedRig, twin_rig
+from opjoule.bench.simulation.rig import SIMULATED_FILES, RigSetup, SimulatedRig, twin_rig
 from opjoule.bench.simulation.truth_line import known_figures
 from opjoule.bench.simulation.virtual_rig import virtual_rig
 from opjoule.boards.board import Board
@@ -69,10 +69,8 @@ _LIMIT_S: Final = 60
 FILES_MIN: Final = 256
 """Minimum limit of open files; a simulated measurement opens about 40, and the filter of its medium reserves 64."""
 VIRTUAL: Final = "virtual"
-STORAGE: Final = "build/simulated-storage"
-"""Folder below the clone for the databases of simulated boards, with one folder per measurement."""
 _TEMPORARY: Final = re.compile(r"opjoule-(?:twin|board|ssh)-([0-9]+)-[a-z0-9_]+")
-_STORAGE_NAME: Final = re.compile(r".+-([0-9]+)")
+_FILES_NAME: Final = re.compile(r".+-([0-9]+)")
 LOCK: Final = "opjoule-measuring.lock"
 """Name of the lock file in the folder of temporary files."""
 
@@ -361,7 +359,7 @@ def _simulated_rig(
         root=ROOT,
         truth=directory / "simulator-truth.json",
         seed=options.rig_seed,
-        storage=ROOT / "build" / "simulated-storage" / f"{directory.name}-{os.getpid()}",
+        files=ROOT / SIMULATED_FILES / f"{directory.name}-{os.getpid()}",
         kept=ROOT / "build" / "simulated-kept" / plan.board.name / KEPT_FOLDER,
         database=plan.study.engine,
         sync=options.sync,
@@ -377,7 +375,7 @@ def _simulated_rig(
 def sweep(root: Path) -> list[Path]:
     """Removes temporary folders of processes that are gone, including those below the clone; returns their paths."""
     memory, temporary = Path("/dev/shm"), Path(tempfile.gettempdir())
-    places = ((memory, _TEMPORARY), (temporary, _TEMPORARY), (root / STORAGE, _STORAGE_NAME))
+    places = ((memory, _TEMPORARY), (temporary, _TEMPORARY), (root / SIMULATED_FILES, _FILES_NAME))
     swept = []
     for folder, pattern in places:
         for path in sorted(folder.iterdir()) if folder.is_dir() else []:

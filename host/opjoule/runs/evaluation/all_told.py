@@ -193,7 +193,7 @@ def _absent(kind: str) -> Quantity:
 def _shared_j(share: Quantity, repeat: Repeat) -> Mapping[str, float]:
     """Contributions to a share that other runs of the same sensor share [J]; empty with a sensor of the medium."""
     marginal, whole = repeat.energy.marginal, _whole(repeat)
-    if marginal is None or repeat.storage or not whole.shared.get(SCALE):
+    if marginal is None or repeat.medium or not whole.shared.get(SCALE):
         return {}
     part = share.shared.get(SCALE, 0.0) / whole.shared[SCALE]
     return {name: part * u_j for name, u_j in marginal.budget.shared.items()}

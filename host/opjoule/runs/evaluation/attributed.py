@@ -15,8 +15,8 @@ from opjoule.attribution.activities import background
 from opjoule.attribution.attribute import attribute_runs
 from opjoule.attribution.counters import Counters
 from opjoule.attribution.overlap import overlap_s
+from opjoule.attribution.sensed_medium import MediumTrace
 from opjoule.attribution.shares import Attribution
-from opjoule.attribution.storage import StorageTrace
 from opjoule.attribution.work import Work
 from opjoule.base.notices import Notice, NoticeKind
 from opjoule.base.units import Quantity, missing
@@ -51,7 +51,7 @@ class WorkedRun:
 
 
 @dataclass(frozen=True)
-class MediumTrace:
+class AlignedMedium:
     """The sensor in the medium's own supply."""
 
     aligned: AlignedTrace
@@ -64,7 +64,7 @@ def attributed(
     runs: Sequence[WorkedRun],
     events: pa.Table,
     database: str,
-    medium: MediumTrace | None = None,
+    medium: AlignedMedium | None = None,
 ) -> list[Attribution | Quantity]:
     """Attribution of each repeat's energy, fitted to all repeats together.
 
@@ -81,7 +81,7 @@ def attributed(
 
 
 def _work(
-    aligned: AlignedTrace, run: WorkedRun, events: pa.Table, database: str, medium: MediumTrace | None
+    aligned: AlignedTrace, run: WorkedRun, events: pa.Table, database: str, medium: AlignedMedium | None
 ) -> Work | Quantity:
     cycle = run.cycle
     idle = repeat_idle(aligned, cycle)
@@ -108,18 +108,18 @@ def _work(
         background_threads(database) == 1,
         _counters(run.samples),
         aligned.sensor.seen_fraction,
-        _storage(medium, run) if medium else None,
+        _sensed(medium, run) if medium else None,
     )
 
 
-def _storage(medium: MediumTrace, run: WorkedRun) -> StorageTrace | None:
+def _sensed(medium: AlignedMedium, run: WorkedRun) -> MediumTrace | None:
     """The trace of the medium's sensor; None if its idle power is unknown."""
     idle = repeat_idle(medium.aligned, run.cycle)
     if idle is None or run.medium is None:
         return None
     aligned, energy = medium.aligned, run.medium
     of_trace = aligned.cells, aligned.board_to_meter, idle
-    return StorageTrace(*of_trace, lambda: _marginal(energy()), medium.of_board)
+    return MediumTrace(*of_trace, lambda: _marginal(energy()), medium.of_board)
 
 
 def _marginal(energy: RepeatEnergy) -> MarginalEnergy:

@@ -245,11 +245,11 @@ def _entries(
         stamped = replace(board_to_meter, u_offset_ns=u_ns)
         aligned[number] = AlignedTrace(Cells.of(corrected.trace), corrected.sensor, stamped)
         refusals += [replaced(refused, line=f"sensor {number}: {refused.line}") for refused in corrected.refusal]
-    of_storage = record.run.found.storage_sensor
+    sensor = record.run.found.storage_sensor
     board = AlignedTrace(Cells.of(trace), supply.sensor, board_to_meter)
-    storage = aligned.get(of_storage.number) if of_storage else None
+    medium = aligned.get(sensor.number) if sensor else None
     entries, faults = build_result(
-        AlignedRun(record, phases, board, alignment, logged.table, evidence.cores, events.table, storage)
+        AlignedRun(record, phases, board, alignment, logged.table, evidence.cores, events.table, medium)
     )
     if aligned:
         energies = {str(number): sensor_energies(phases, traced) for number, traced in aligned.items()}

@@ -27,7 +27,7 @@ from opjoule.energy.trace.parquet_file import write_parquet
 from opjoule.runs.evaluation.alignment import Alignment
 from opjoule.runs.evaluation.all_told import by_operation, told_figures
 from opjoule.runs.evaluation.attributed import (
-    MediumTrace,
+    AlignedMedium,
     WorkedRun,
     attributed,
     background_notices,
@@ -42,7 +42,7 @@ from opjoule.runs.evaluation.quantities.definition import Quantities
 from opjoule.runs.evaluation.quantities.figures import Figures, by_repeat, mean_budget
 from opjoule.runs.evaluation.quantities.operations import operations as operations_of
 from opjoule.runs.evaluation.quantities.operations import per_operation
-from opjoule.runs.evaluation.quantities.repeat import NO_IDLE, Repeat, RepeatEnergy, StorageEnergy, SystemSamples
+from opjoule.runs.evaluation.quantities.repeat import NO_IDLE, MediumEnergy, Repeat, RepeatEnergy, SystemSamples
 from opjoule.runs.evaluation.repeat_energy import HARNESS, AlignedTrace, Harness, repeat_energy
 from opjoule.runs.evaluation.stability import busy_notices, stability_notices
 from opjoule.runs.evaluation.until import until_notices
@@ -69,7 +69,7 @@ class AlignedRun:
     operations: OperationTable
     cores: int
     events: pa.Table
-    storage: AlignedTrace | None = None
+    medium: AlignedTrace | None = None
     """Trace of the sensor in the medium's own supply."""
 
 
@@ -183,9 +183,9 @@ def repeats_of(evidence: AlignedRun, numbers: Sequence[int]) -> list[Repeat]:
     return [_repeat(evidence, *parts) for parts in zip(numbers, runs, energies, attributions, strict=True)]
 
 
-def _medium(evidence: AlignedRun) -> MediumTrace | None:
+def _medium(evidence: AlignedRun) -> AlignedMedium | None:
     sensor = evidence.record.run.found.storage_sensor
-    return MediumTrace(evidence.storage, sensor.supply == "board") if sensor and evidence.storage else None
+    return AlignedMedium(evidence.medium, sensor.supply == "board") if sensor and evidence.medium else None
 
 
 def _worked(
@@ -213,9 +213,9 @@ def _repeat(
     control, core_w = evidence.record.run.loader.get(f"{HARNESS}-1"), None
     if isinstance(harness, Harness) and control and control.cpu_s:
         core_w = float(harness.energy) / control.cpu_s
-    medium, storage = _medium(evidence), None
+    medium, energy_of_medium = _medium(evidence), None
     if medium and worked.medium:
-        storage = StorageEnergy(worked.medium().marginal, medium.of_board)
+        energy_of_medium = MediumEnergy(worked.medium().marginal, medium.of_board)
     return Repeat(
         number,
         energy,
@@ -227,7 +227,7 @@ def _repeat(
         attribution,
         harness.energy_of(count) if isinstance(harness, Harness) else harness,
         core_w,
-        storage,
+        energy_of_medium,
     )
 
 

@@ -16,7 +16,7 @@ from opjoule.meters.interface import Meter, MeterIdentity
 from opjoule.meters.registry import sensor_ids
 from opjoule.meters.storage_meter import WithStorageMeter
 from opjoule.runs.measuring.recording import Recording
-from opjoule.runs.record.run import StorageSensor
+from opjoule.runs.record.run import MediumSensor
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class KnownSensors:
     bounds: Mapping[int, ErrorBounds]
     """Number (0: the board's supply) -> error bounds, with name and calibration if there are any."""
     found: Mapping[int, FoundCalibration]
-    storage_number: int | None = None
+    medium_number: int | None = None
     """Number of the sensor that is a separate meter in the medium's supply; None if there is none."""
 
     @classmethod
@@ -70,13 +70,13 @@ class KnownSensors:
         """The sensors with this wire resistance between the first one and the board, both ways; None: unknown."""
         return replace(self, bounds={**self.bounds, 0: self.bounds[0].wired(sense_ohm)})
 
-    def of_storage(self, medium: Medium) -> StorageSensor | None:
+    def of_medium(self, medium: Medium) -> MediumSensor | None:
         """The sensor in the medium's own supply, if any; a storage meter takes precedence over rig.toml's sensor.
 
         Raises: BadInput: the meter does not record it.
         """
-        if self.storage_number is not None:
-            return StorageSensor(self.storage_number, medium.supply)
+        if self.medium_number is not None:
+            return MediumSensor(self.medium_number, medium.supply)
         if not medium.sensor:
             return None
         if medium.sensor not in self.bounds:
@@ -85,7 +85,7 @@ class KnownSensors:
                 f"the meter does not record sensor {medium.sensor}, which rig.toml gives for the medium {medium.path}: "
                 f"name it in [meter] port, for example serial:/dev/ttyACM0,sensors={numbers}"
             )
-        return StorageSensor(medium.sensor, medium.supply)
+        return MediumSensor(medium.sensor, medium.supply)
 
     @property
     def notices(self) -> list[Notice]:

@@ -100,7 +100,7 @@ class Imported(Struct, frozen=True):
     """True if the user stated the voltage and nothing measured it."""
 
 
-class StorageSensor(Struct, frozen=True):
+class MediumSensor(Struct, frozen=True):
     """The additional sensor in the supply of the storage medium."""
 
     number: int
@@ -120,7 +120,7 @@ class Found(Struct, frozen=True):
     cores: int | None = None
     """Number of the board's processors; None for a trace on its own."""
     storage: str | None = None
-    storage_sensor: StorageSensor | None = None
+    storage_sensor: MediumSensor | None = None
     generator: Generator | None = None
     device: DeviceFacts = DeviceFacts()
     meter: MeterFacts = MeterFacts()

@@ -274,7 +274,7 @@ def a_storage_sensor_that_is_not_recorded(advice, monkeypatch):
     known = KnownSensors({number: ina219_breakout() for number in range(count)}, {})
     medium = SimpleNamespace(sensor=1, path="/mnt/ssd", supply="board")
     try:
-        known.of_storage(medium)  # type: ignore[arg-type]
+        known.of_medium(medium)  # type: ignore[arg-type]
     except BadInput as error:
         return str(error)
     return ""

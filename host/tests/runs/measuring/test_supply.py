@@ -272,7 +272,7 @@ def test_a_weak_supply_makes_a_measurement_faulty_and_keeps_its_figures(tmp_path
     command = commands.parse(["--db", "leveldb", "--device", "rpi4", "--simulate", *small])
     plan, out = make_plan(command.options), tmp_path / "record"
     weak = replace(Imperfections.draw(5), supply_open_v=4.9, supply_ohm=0.5, ripple="0,50")
-    options = RigSetup(root=ROOT, storage=tmp_path / "storage", truth=out / "truth.json", seed=5)
+    options = RigSetup(root=ROOT, files=tmp_path / "storage", truth=out / "truth.json", seed=5)
     with twin_rig(plan.board, options, imperfections=weak) as rig, PhaseProgress(quiet=True) as progress:
         supply = supply_of_rig(plan, None, command.options)
         measure(
@@ -307,7 +307,7 @@ def test_a_rig_that_ends_before_there_is_a_record_leaves_nothing_in_its_folder(t
     out = tmp_path / "record"
     out.mkdir()
     truth, storage = out / "simulator-truth.json", tmp_path / "storage"
-    options = RigSetup(root=ROOT, storage=storage, truth=truth, seed=5)
+    options = RigSetup(root=ROOT, files=storage, truth=truth, seed=5)
     with twin_rig(find_profile("rpi4").with_medium("sd"), options):
         pass
     assert not list(out.iterdir())

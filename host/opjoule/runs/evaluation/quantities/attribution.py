@@ -106,10 +106,10 @@ MODEL: Final = (
 )
 
 
-def storage(repeat: Repeat) -> Quantity:
+def medium(repeat: Repeat) -> Quantity:
     """Energy of the medium above idle [J], from the sensor in its supply, otherwise from the model."""
-    if repeat.storage:
-        marginal = repeat.storage.marginal
+    if repeat.medium:
+        marginal = repeat.medium.marginal
         return marginal.energy if marginal else missing(NO_IDLE, "J")
     if isinstance(repeat.attribution, Quantity):
         return missing(repeat.attribution.reason, "J")
@@ -124,12 +124,12 @@ def storage(repeat: Repeat) -> Quantity:
 
 def rest(repeat: Repeat) -> Quantity:
     """Energy of processor, memory and the rest of the board above idle [J]: the board's energy less the medium's."""
-    whole, medium = above_idle("marginal", repeat), storage(repeat)
-    if whole.value is None or medium.value is None:
-        return medium if medium.value is None else whole
-    if repeat.storage:
-        return without(whole, medium) if repeat.storage.of_board else whole
-    return unstated(whole.value - medium.value, "J", MODEL)
+    whole, part = above_idle("marginal", repeat), medium(repeat)
+    if whole.value is None or part.value is None:
+        return part if part.value is None else whole
+    if repeat.medium:
+        return without(whole, part) if repeat.medium.of_board else whole
+    return unstated(whole.value - part.value, "J", MODEL)
 
 
 def without(whole: Quantity, part: Quantity) -> Quantity:
@@ -142,7 +142,7 @@ def without(whole: Quantity, part: Quantity) -> Quantity:
 COMPONENTS: Final = (
     Definition(
         "by_component.storage", "J", Topic.PART, "storage",
-        "the medium above idle: by a sensor in its supply, else by a model, without an interval", storage, rests_on=_ALL
+        "the medium above idle: by a sensor in its supply, else by a model, without an interval", medium, rests_on=_ALL
     ),
     Definition(
         "by_component.rest", "J", Topic.PART, "rest", "processor and all else above idle, likewise",

@@ -37,7 +37,7 @@ class RepeatEnergy:
 
 
 @dataclass(frozen=True)
-class StorageEnergy:
+class MediumEnergy:
     """Energy of one repeat from a sensor in the medium's own supply."""
 
     marginal: MarginalEnergy | None
@@ -107,7 +107,7 @@ class Repeat:
     core_w: float | None = None
     """Power above idle of a processor that is busy with the loader, without a database [W]; None if not measured."""
 
-    storage: StorageEnergy | None = None
+    medium: MediumEnergy | None = None
     """None without a sensor in the medium's own supply."""
 
     @property

@@ -105,23 +105,23 @@ class CommandStudy(Study):
     @contextmanager
     def repeat(self, board: Board, number: int, raw: Path) -> Iterator[Iterable[Step]]:
         """Runs the command in a new folder on the medium, and removes the folder at the end."""
-        storage = board.database_path("command")
-        board.make_folder(storage)
+        folder = board.database_path("command")
+        board.make_folder(folder)
         try:
-            work = Workload(self._placed(board, storage))
+            work = Workload(self._placed(board, folder))
             prepare = None
             if self.before:
-                first = Workload(self._placed(board, storage, ("sh", "-c", self.before)))
+                first = Workload(self._placed(board, folder, ("sh", "-c", self.before)))
                 prepare = Step("prepare", Role.PREPARE, first)
             yield around(Step("run", Role.WORK, work), prepare=prepare)
         finally:
             board.remove_database("command")
 
-    def _placed(self, board: Board, storage: str, command: Sequence[str] | None = None) -> tuple[str, ...]:
+    def _placed(self, board: Board, folder: str, command: Sequence[str] | None = None) -> tuple[str, ...]:
         """A command with its placeholders filled in: {storage}, and {files}, the folder of the copied files."""
         for file in self.files:
             board.runner.copy_in(file)
-        places = {"storage": storage, "files": board.runner.files_folder}
+        places = {"storage": folder, "files": board.runner.files_folder}
         return filled(tuple(command or self.command), places)
 
     def facts(self, board: Board) -> dict[str, Any]:
@@ -270,15 +270,15 @@ class JobStudy(CommandStudy):
     @contextmanager
     def repeat(self, board: Board, number: int, raw: Path) -> Iterator[Iterable[Step]]:
         """Runs the job in a new folder on the medium, with the system's server if any. Removes both at the end."""
-        storage = board.database_path("study")
-        board.make_folder(storage)
+        folder = board.database_path("study")
+        board.make_folder(folder)
         try:
             commands = ""
             if self.server and any("{server_commands}" in part for part in self.command):
                 commands = json.dumps(board.set_up_server(self.server, self._jars(board)))
             elif self.server:
                 board.start_database(self.server, raw)
-            command, operations = self._placed(board, storage, server=commands), self.said.get("operations")
+            command, operations = self._placed(board, folder, server=commands), self.said.get("operations")
             work = Workload(command, files={"--results": RESULTS}, operations=operations or 0)
             yield around(Step("run", Role.WORK, work))
         finally:
@@ -292,7 +292,7 @@ class JobStudy(CommandStudy):
         return bring_jars(board, database, self.cache.parent / "jars") if database else {}
 
     def _placed(
-        self, board: Board, storage: str, command: Sequence[str] | None = None, server: str = ""
+        self, board: Board, folder: str, command: Sequence[str] | None = None, server: str = ""
     ) -> tuple[str, ...]:
         values = {
             **self.cell,
@@ -304,7 +304,7 @@ class JobStudy(CommandStudy):
             "dataset": board.runner.copy_in(self.dataset) if self.dataset else "",
             "seed": str(self.seed),
         }
-        placed = super()._placed(board, storage, filled(tuple(command or self.command), values))
+        placed = super()._placed(board, folder, filled(tuple(command or self.command), values))
         wheels = self._bring_wheels(board)
         return ("env", f"{_PATH}={wheels}", *placed) if wheels else placed
 

@@ -1,4 +1,4 @@
-"""A second sensor in the medium's own supply: storage and the rest apart, each with its interval."""
+"""A second sensor in the medium's own supply: medium and the rest apart, each with its interval."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -27,11 +27,11 @@ from rig_session import rig_sim, write_profile
 from usual_phases import usual_phase
 
 BOARD = [(0.0, 0.6), (2.5, 1.1), (5.5, 0.7), (6.5, 0.6)]
-STORAGE = [(0.0, 0.1), (2.5, 0.3), (5.5, 0.2), (6.5, 0.1)]
+MEDIUM = [(0.0, 0.1), (2.5, 0.3), (5.5, 0.2), (6.5, 0.1)]
 """While the board runs the medium takes 0.2 A of its 0.5 A; afterwards it works on for a second, and nothing else."""
 SECONDS, VOLTS = 9.5, 5.0
 READS_TOO_MUCH = 0.01
-BOARD_J, STORAGE_J, TAIL_J = VOLTS * (0.5 * 3 + 0.1), VOLTS * (0.2 * 3 + 0.1), VOLTS * 0.1
+BOARD_J, MEDIUM_J, TAIL_J = VOLTS * (0.5 * 3 + 0.1), VOLTS * (0.2 * 3 + 0.1), VOLTS * 0.1
 IDENTITY = MeterIdentity(
     kind="serial", place="", protocol_version=2, firmware_version="", board="atmega328p", serial_number="",
     reset_cause="", tick_hz=2_000_000, sensors=(SensorIdentity("ina219", 0x40), SensorIdentity("ina219", 0x41)),
@@ -44,8 +44,8 @@ PHASES = {"idle-before": (0.2, 2.4), "run": (2.4, 5.6), "settle": (5.6, 6.8), "i
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory):
     """Both sensors at the wire, in one record; the second one is calibrated, the first is not."""
-    folder = tmp_path_factory.mktemp("storage")
-    for name, rows in (("board", BOARD), ("ssd", STORAGE)):
+    folder = tmp_path_factory.mktemp("medium")
+    for name, rows in (("board", BOARD), ("ssd", MEDIUM)):
         write_profile(folder / f"{name}.csv", rows, VOLTS, SECONDS)
     options = [
         "--sensor",
@@ -86,8 +86,8 @@ def result(request, recorded, tmp_path):
     record = RunRecord.create(tmp_path / "run", {"db": "leveldb"}, simulated=True)
     medium = Medium("/mnt/ssd", sensor=1, supply=request.param)
     record.update(**sensors.entries())
-    record.update(found={"storage_sensor": sensors.of_storage(medium)})
-    storage = aligned(folder, sensors, 1)
+    record.update(found={"storage_sensor": sensors.of_medium(medium)})
+    sensed = aligned(folder, sensors, 1)
     start_ns = int(read_trace(folder).meter_ns[0])
     phases = [
         usual_phase(name, 1, start_ns + round(begin_s * 1e9), start_ns + round(end_s * 1e9), operations=1000)
@@ -95,25 +95,25 @@ def result(request, recorded, tmp_path):
     ]
     board = AlignedTrace(Cells.of(read_trace(folder)), sensors.bounds[0], SAME_CLOCK.board_to_meter)
     nothing = OperationTable.empty(), 4, schemas.EVENTS.empty_table()
-    entries, _ = build_result(AlignedRun(record, phases, board, SAME_CLOCK, *nothing, storage))
-    return request.param, entries, sensor_energies(phases, storage)
+    entries, _ = build_result(AlignedRun(record, phases, board, SAME_CLOCK, *nothing, sensed))
+    return request.param, entries, sensor_energies(phases, sensed)
 
 
 @pytest.mark.rig
-def test_storage_and_the_rest_are_stated_apart_each_with_its_interval(result):
+def test_the_medium_and_the_rest_are_stated_apart_each_with_its_interval(result):
     fed_by, entries, of_sensor = result
-    storage, rest = (entries["by_component"][name] for name in ("storage", "rest"))
-    assert storage == of_sensor["marginal_energy_j"]
-    assert storage.covers(STORAGE_J) and 0 < storage.u < 0.02 * STORAGE_J
-    rest_j = BOARD_J - STORAGE_J if fed_by == "board" else BOARD_J
-    assert rest.covers(rest_j) and storage.u < rest.u < 0.05 * rest_j
+    medium, rest = (entries["by_component"][name] for name in ("storage", "rest"))
+    assert medium == of_sensor["marginal_energy_j"]
+    assert medium.covers(MEDIUM_J) and 0 < medium.u < 0.02 * MEDIUM_J
+    rest_j = BOARD_J - MEDIUM_J if fed_by == "board" else BOARD_J
+    assert rest.covers(rest_j) and medium.u < rest.u < 0.05 * rest_j
     assert rest.value == pytest.approx(rest_j, rel=2 * READS_TOO_MUCH)
 
 
 @pytest.mark.rig
 def test_what_the_medium_does_after_the_last_operation_is_in_its_sensors_figure(result):
     _, _, of_sensor = result
-    assert of_sensor["write_back_energy_j"].value == pytest.approx(TAIL_J, abs=0.03 * STORAGE_J)
+    assert of_sensor["write_back_energy_j"].value == pytest.approx(TAIL_J, abs=0.03 * MEDIUM_J)
 
 
 @pytest.mark.rig
@@ -128,9 +128,9 @@ def test_each_sensor_is_corrected_by_its_own_calibration_alone(result):
 @pytest.mark.rig
 def test_a_sensor_that_the_meter_does_not_record_is_refused_before_anything_is_done(recorded, tmp_path):
     sensors = known(recorded, tmp_path)
-    assert sensors.of_storage(Medium("/mnt/sd")) is None
+    assert sensors.of_medium(Medium("/mnt/sd")) is None
     with pytest.raises(BadInput, match=r"sensor 2, .* for the medium /mnt/ssd: .*sensors=0\+1\+2"):
-        sensors.of_storage(Medium("/mnt/ssd", sensor=2))
+        sensors.of_medium(Medium("/mnt/ssd", sensor=2))
 
 
 def test_rig_toml_says_which_sensor_is_the_mediums_and_what_feeds_it(tmp_path):

@@ -26,7 +26,7 @@ Range = tuple[float, float]
 
 
 @dataclass(frozen=True)
-class StorageTrace:
+class MediumTrace:
     """Trace of a sensor in the medium's own supply, over one run and its settle."""
 
     cells: Cells
@@ -67,15 +67,15 @@ class SensedMedium:
     @classmethod
     def of(
         cls,
-        storage: StorageTrace,
+        medium: MediumTrace,
         edge_board_ns: Int64Array,
         late_ns: int,
         counters: Counters | None,
         syncs: Intervals | None,
     ) -> SensedMedium:
         """Energy in the windows of one run; the power lags `late_ns` behind the board's time stamps."""
-        pieces = _Pieces.of(storage, edge_board_ns, late_ns, counters, syncs)
-        least_j, most_j = _tail_range_j(pieces, storage.idle, counters)
+        pieces = _Pieces.of(medium, edge_board_ns, late_ns, counters, syncs)
+        least_j, most_j = _tail_range_j(pieces, medium.idle, counters)
         windows = pieces.window
         return cls(
             pieces.summed(windows, pieces.energy_j),
@@ -120,7 +120,7 @@ class _Pieces:
     @classmethod
     def of(
         cls,
-        storage: StorageTrace,
+        medium: MediumTrace,
         edge_board_ns: Int64Array,
         late_ns: int,
         counters: Counters | None,
@@ -130,7 +130,7 @@ class _Pieces:
         waits = syncs.merged if syncs and syncs.start_ns.size else Intervals(nowhere, nowhere)
         begins_ns, ends_ns = waits.start_ns + late_ns, waits.end_ns + late_ns
         read_ns = counters.board_ns + late_ns if counters else nowhere
-        bound_ns = storage.board_to_meter.inverse().to_target(storage.cells.bounds_ns)
+        bound_ns = medium.board_to_meter.inverse().to_target(medium.cells.bounds_ns)
         changes_ns = np.concatenate([begins_ns, ends_ns, read_ns, bound_ns])
         inside = (changes_ns > edge_board_ns[0]) & (changes_ns < edge_board_ns[-1])
         moment_ns = joined(edge_board_ns, np.sort(changes_ns[inside]))
@@ -140,7 +140,7 @@ class _Pieces:
             return np.asarray(np.searchsorted(starts_ns, middle_ns, "right"), np.intp)
 
         return cls(
-            storage.above_j(moment_ns),
+            medium.above_j(moment_ns),
             np.diff(moment_ns) * NS,
             before(edge_board_ns) - 1,
             before(bound_ns),

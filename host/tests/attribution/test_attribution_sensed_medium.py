@@ -14,8 +14,8 @@ from opjoule.attribution.activities import Intervals
 from opjoule.attribution.attribute import attribute_runs
 from opjoule.attribution.budgets import SensorBudget, sum_of_sensors
 from opjoule.attribution.counters import Counters
+from opjoule.attribution.sensed_medium import MediumTrace, SensedMedium
 from opjoule.attribution.sensed_parts import SensedParts
-from opjoule.attribution.storage import SensedMedium, StorageTrace
 from opjoule.base.units import Quantity
 from opjoule.bench.simulation.part_powers import Steady
 from opjoule.clocks.clock_map import ClockMap
@@ -35,12 +35,12 @@ def marginal(energy_j, shared=None, **parts):
     return MarginalEnergy(budget.energy(energy_j), budget)
 
 
-def storage_of(power_w):
+def medium_of(power_w):
     """A trace of one sample a millisecond, whose first sample begins at 0, by power above idle."""
     centre_ns = np.arange(power_w.size) * MILLI + MILLI // 2
     cells = Cells.of(PowerTrace.of(centre_ns, (power_w + IDLE_W) / 5.0, np.full(power_w.size, 5.0)))
     idle = SimpleNamespace(power=Quantity(IDLE_W, 0.0, "W"), standard_u_w=1e-4, noise_w_root_s=1e-4)
-    return StorageTrace(cells, SAME_CLOCK, idle, lambda: marginal(1.0), True)
+    return MediumTrace(cells, SAME_CLOCK, idle, lambda: marginal(1.0), True)
 
 
 def one_write(syncs_ms=(), *, bytes_each=(0, 0, 50, 0, 0, 0, 0, 0, 0, 0)):
@@ -58,7 +58,7 @@ def one_write(syncs_ms=(), *, bytes_each=(0, 0, 50, 0, 0, 0, 0, 0, 0, 0)):
     )
     starts, ends = (np.rint(np.array([sync_ms[at] for sync_ms in syncs_ms]) * MILLI) for at in (0, 1))
     syncs = Intervals.of(starts.astype(np.int64), ends.astype(np.int64)) if syncs_ms else None
-    return SensedMedium.of(storage_of(power_w), np.arange(0, 1001, 10) * MILLI, 0, counters, syncs)
+    return SensedMedium.of(medium_of(power_w), np.arange(0, 1001, 10) * MILLI, 0, counters, syncs)
 
 
 def test_the_mediums_energy_is_that_of_its_trace_in_every_window():
@@ -85,7 +85,7 @@ def test_a_medium_that_is_as_quick_as_seen_elsewhere_is_busy_for_less_of_a_sampl
 
 def test_without_counters_the_tail_may_be_all_or_nothing():
     power_w = np.full(1000, TAIL_W)
-    medium = SensedMedium.of(storage_of(power_w), np.arange(0, 1001, 10) * MILLI, 0, None, None)
+    medium = SensedMedium.of(medium_of(power_w), np.arange(0, 1001, 10) * MILLI, 0, None, None)
     assert medium.tail_range_j == pytest.approx((0.0, TAIL_W))
 
 
@@ -156,10 +156,10 @@ def work(request):
     rng = np.random.default_rng(4)
     seen = watched(rng, KINDS[2], board).work
     end_s = known.settled_s + IDLE_S + 1.0
-    placed = measured(rng, KINDS[2], [wander(rng, end_s + 1, 0.1, 1e-3), *medium], end_s, name="storage")
+    placed = measured(rng, KINDS[2], [wander(rng, end_s + 1, 0.1, 1e-3), *medium], end_s, name="medium")
     energies = repeat_energy(placed, phases(known), 1)
-    storage = StorageTrace(placed.cells, placed.board_to_meter, energies.idle, lambda: energies.marginal, of_board)
-    return replace(seen, storage=storage), known.true_j
+    sensed = MediumTrace(placed.cells, placed.board_to_meter, energies.idle, lambda: energies.marginal, of_board)
+    return replace(seen, medium=sensed), known.true_j
 
 
 def test_foreground_is_told_beside_a_tail_that_goes_on_almost_throughout(work):
@@ -168,8 +168,8 @@ def test_foreground_is_told_beside_a_tail_that_goes_on_almost_throughout(work):
     for name, share in {**attribution.operations, **attribution.activities}.items():
         assert abs(share.value - true_j[name]) <= 2.5 * share.standard_u, name
     assert not attribution.foreground.reason
-    if seen.storage.of_board:
-        assert attribute_runs([replace(seen, storage=None)])[0].foreground.reason, "one sensor cannot"
+    if seen.medium.of_board:
+        assert attribute_runs([replace(seen, medium=None)])[0].foreground.reason, "one sensor cannot"
 
 
 def test_parts_add_up_to_the_whole_and_the_mediums_energy_is_the_sensors(work):
@@ -178,8 +178,8 @@ def test_parts_add_up_to_the_whole_and_the_mediums_energy_is_the_sensors(work):
     assert abs(attribution.whole.value - sum(true_j.values())) <= 3 * attribution.whole.standard_u
     parts = [attribution.foreground, *attribution.activities.values()]
     assert sum(part.value for part in parts) == pytest.approx(attribution.whole.value, rel=1e-3)
-    assert attribution.alone.value == pytest.approx(seen.storage.marginal().energy.value, rel=1e-9)
-    assert attribution.alone.standard_u == pytest.approx(seen.storage.marginal().budget.standard_u, rel=1e-6)
+    assert attribution.alone.value == pytest.approx(seen.medium.marginal().energy.value, rel=1e-9)
+    assert attribution.alone.standard_u == pytest.approx(seen.medium.marginal().budget.standard_u, rel=1e-6)
     drawn_j = sum(part_j.sum() for part_j in attribution.course.energy_j.values())
     assert drawn_j == pytest.approx(attribution.course.measured_j.sum(), rel=1e-3)
 
@@ -187,7 +187,7 @@ def test_parts_add_up_to_the_whole_and_the_mediums_energy_is_the_sensors(work):
 @pytest.mark.slow
 def test_repeats_of_which_one_lacks_the_sensor_are_attributed_without_it(work):
     seen, _ = work
-    assert [attribution.alone for attribution in attribute_runs([seen, replace(seen, storage=None)])] == [
+    assert [attribution.alone for attribution in attribute_runs([seen, replace(seen, medium=None)])] == [
         None,
         None,
     ]
