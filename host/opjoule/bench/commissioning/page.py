@@ -1,6 +1,6 @@
 """The page of a commissioning: each step with its figures and drawing, and all recordings."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from datetime import UTC
 from pathlib import Path
@@ -15,12 +15,11 @@ from opjoule.bench.commissioning.desk import Picture
 from opjoule.bench.commissioning.dialogue import Parts
 from opjoule.bench.commissioning.steps import STEPS, DeskStep
 from opjoule.energy.trace.journal import read_trace
-from opjoule.pages.drawing.chart import chart_content, chart_frame, chart_scripts
+from opjoule.pages.drawing.chart import chart_content, chart_frame, chart_scripts, chart_series, panel, power_panel
 from opjoule.pages.drawing.markup import Element, element, row, table
+from opjoule.pages.drawing.page import header, page, section
 from opjoule.pages.drawing.scales import Scale
 from opjoule.pages.drawing.scatter import Point, scatter
-from opjoule.pages.report.html import chart_series, chart_value
-from opjoule.pages.report.page import banner, framed, section
 from opjoule.results.tracks import PhaseSpan, SampleParts, Track, sampled_track
 
 BETWEEN_S: Final = 1.0
@@ -34,32 +33,26 @@ def render(certificate: Certificate) -> str:
     mark = " (SIMULATED)" if certificate.simulated else ""
     track, phases = _recordings(certificate)
     date = f"{certificate.date_utc:%Y-%m-%d %H:%M} UTC" if certificate.date_utc else ""
-    head = element(
-        "header",
-        element("h1", title + mark),
-        element("p", f"{date}; {len(certificate.finished)} of {len(STEPS)} steps have a verdict."),
-    )
+    verdicts = f"{date}; {len(certificate.finished)} of {len(STEPS)} steps have a verdict."
     steps = [_step(step, certificate.finished[step.key]) for step in STEPS if step.key in certificate.finished]
     chart = chart_frame() if track else [element("p", "Nothing has been recorded yet.", class_="reason")]
     main = [
-        head,
+        header(title + mark, "OpJoule commissioning", element("p", verdicts)),
         section("steps", "Steps", _table(certificate)),
         section("trace", "What was recorded", *chart),
         *steps,
         section("parts", "Parts", _parts(certificate)),
     ]
     content = chart_content(float(track.bounds_s[-1]), {"power": track}, phases, _panels()) if track else None
-    return framed(title + mark, _banners(certificate), main, chart_scripts(content) if content else "")
+    return page(title + mark, _notices(certificate), main, chart_scripts(content) if content else "")
 
 
-def _banners(certificate: Certificate) -> Element:
-    banners = []
+def _notices(certificate: Certificate) -> Iterator[Notice]:
     if certificate.simulated:
         words = "A rehearsal on the simulated rig; it says nothing about hardware."
-        banners.append(banner(Notice(NoticeKind.SIMULATED, words)))
+        yield Notice(NoticeKind.SIMULATED, words)
     if not certificate.is_fit:
-        banners.append(banner(Notice(NoticeKind.NOT_PASSED, certificate.conclusion)))
-    return element("div", *banners)
+        yield Notice(NoticeKind.NOT_PASSED, certificate.conclusion)
 
 
 def _table(certificate: Certificate) -> Element:
@@ -151,25 +144,5 @@ def _recordings(certificate: Certificate) -> tuple[Track | None, list[PhaseSpan]
 
 
 def _panels() -> list[dict[str, Any]]:
-    power, current, voltage = (
-        chart_value("power_w", "power", "W", 3, range_=True),
-        chart_value("current_a", "current", "A", 4),
-        chart_value("voltage_v", "voltage", "V", 3),
-    )
-    return [
-        {
-            "title": "power, W",
-            "track": "power",
-            "height": 240,
-            "gaps": True,
-            "series": [chart_series("power_w", "power", "--power", envelope=True)],
-            "readout": [power, current, voltage],
-        },
-        {
-            "title": "voltage, V",
-            "track": "power",
-            "height": 120,
-            "series": [chart_series("voltage_v", "voltage", "--operations")],
-            "readout": [],
-        },
-    ]
+    volts = chart_series("voltage_v", "voltage", "--operations")
+    return [power_panel(240), panel("voltage, V", "power", 120, [volts])]

@@ -13,8 +13,9 @@ from opjoule.base.notices import Notice, NoticeKind
 from opjoule.base.scripts import program
 from opjoule.base.units import counted
 from opjoule.pages.comparison.drawings import bars, course, forest, plane, stacks
+from opjoule.pages.drawing.chart import asset
 from opjoule.pages.drawing.markup import Element, element, row, table
-from opjoule.pages.report.page import asset, banner, framed, section
+from opjoule.pages.drawing.page import header, page, section
 from opjoule.results.answer import SIMULATED
 from opjoule.results.comparison.compared_run import SIDE, ComparedRun
 from opjoule.results.comparison.comparison import Answers, answers_of, notes
@@ -64,7 +65,7 @@ def write_campaign_page(folder: Path, named: str = "", *, goes_on: bool = False)
     Raises: RecordFault: no readable index.
     """
     index, simulated = read_index(folder)
-    page = _rendered(
+    source = _rendered(
         folder.resolve().name,
         "OpJoule campaign",
         _about_campaign(index),
@@ -76,7 +77,7 @@ def write_campaign_page(folder: Path, named: str = "", *, goes_on: bool = False)
         goes_on=goes_on,
     )
     target = folder / "report.html"
-    write_whole(target, page.encode())
+    write_whole(target, source.encode())
     return target
 
 
@@ -103,11 +104,10 @@ def _rendered(
         goes_on: further runs will be measured.
     """
     mark = " (SIMULATED)" if simulated else ""
-    banners = [banner(Notice(NoticeKind.SIMULATED, SIMULATED))] if simulated else []
+    notices = [Notice(NoticeKind.SIMULATED, SIMULATED)] if simulated else []
     lacking = sorted({run.name for run in index} - {run.name for run in index if run.run})
     if lacking:
-        banners.append(banner(Notice(NoticeKind.INCOMPLETE, f"no run has a result of: {', '.join(lacking)}")))
-    banners += map(banner, answers.warnings)
+        notices.append(Notice(NoticeKind.INCOMPLETE, f"no run has a result of: {', '.join(lacking)}"))
     main = [_head(f"{title}{mark}", kicker, about, verdict, answers.conclusions)]
     if goes_on:
         main[0].append(_written_now())
@@ -124,8 +124,8 @@ def _rendered(
     table = _folded(all_runs(index, runs, folder), len(index or runs), "every run")
     main.append(section("runs", "Every run", table))
     main.append(section("methods", "How it was measured", *_methods(cells, command)))
-    scripts = f"<script>\n{asset('running.js')}</script>" if goes_on else ""
-    return framed(f"{title}{mark}", element("div", *banners, class_="banners"), main, scripts)
+    scripts = f"<script>\n{asset('renewing.js')}</script>" if goes_on else ""
+    return page(f"{title}{mark}", [*notices, *answers.warnings], main, scripts)
 
 
 def _written_now() -> Element:
@@ -135,18 +135,14 @@ def _written_now() -> Element:
 
 
 def _head(title: str, kicker: str, about: str, verdict: str, conclusions: Sequence[str]) -> Element:
-    head = element("header", element("p", kicker, class_="kicker"), element("h1", title))
-    if verdict:
-        head.append(element("p", f"Verdict: {verdict}", class_="number"))
-    if conclusions:
-        lines = [element("li", conclusion) for conclusion in conclusions[:LINES_MAX]]
-        if more := len(conclusions) - len(lines):
-            lines.append(element("li", f"{more} more are below."))
-        head.append(element("ul", *lines, class_="conclusions"))
-    else:
-        head.append(element("p", "Nothing can be concluded yet. The reasons are below.", class_="what"))
-    head.append(element("p", about, class_="workload"))
-    return head
+    said = element("p", f"Verdict: {verdict}", class_="number") if verdict else None
+    lines = [element("li", conclusion) for conclusion in conclusions[:LINES_MAX]]
+    if more := len(conclusions) - len(lines):
+        lines.append(element("li", f"{more} more are below."))
+    concluded = element("ul", *lines, class_="conclusions")
+    if not conclusions:
+        concluded = element("p", "Nothing can be concluded yet. The reasons are below.", class_="what")
+    return header(title, kicker, said, concluded, about)
 
 
 def _about_campaign(index: Sequence[ConditionRun]) -> str:

@@ -16,7 +16,7 @@ def chart_scripts(content: Mapping[str, Any]) -> str:
     """Script elements that draw the chart, to be placed after a page's content."""
     return (
         f'<script type="application/json" id="content">{embedded_json(content)}</script>\n'
-        f"<script>\n{library_script()}\n{_text('assets/page.js')}\n</script>"
+        f"<script>\n{library_script()}\n{asset('page.js')}\n</script>"
     )
 
 
@@ -49,6 +49,42 @@ def chart_content(
         "idle_power": idle_power,
         "panels": list(panels),
     }
+
+
+def panel(
+    title: str, track: str, height: int, series: Sequence[Any] = (), readout: Sequence[Any] = (), **looks: Any
+) -> dict[str, Any]:
+    """A panel of the chart, for assets/panels.js.
+
+    Args:
+        title: quantity and unit.
+        track: name of the track with the columns.
+        height: [px].
+        series: lines from chart_series(); readout: numbers from chart_value().
+        looks: `from_zero`, `gaps` and `lanes` (True), `levels` (list of label and value).
+    """
+    return {"title": title, "track": track, "height": height, **looks, "series": [*series], "readout": [*readout]}
+
+
+def chart_series(column: str, label: str, colour: str, *, envelope: bool = False) -> dict[str, Any]:
+    """A line of a panel: a track's column, its name, and its colour in drawing.css."""
+    return {"column": column, "label": label, "colour": colour, "envelope": envelope}
+
+
+def chart_value(column: str, label: str, unit: str, digits: int, *, range_: bool = False) -> dict[str, Any]:
+    """A number of the read-out: a track's column, its name, unit and digits."""
+    return {"column": column, "label": label, "unit": unit, "digits": digits, "range": range_}
+
+
+def power_panel(height: int, levels: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
+    """The panel of a measured power, whose read-out has current and voltage, too."""
+    readout = [
+        chart_value("power_w", "power", "W", 3, range_=True),
+        chart_value("current_a", "current", "A", 4, range_=True),
+        chart_value("voltage_v", "voltage", "V", 3, range_=True),
+    ]
+    line = chart_series("power_w", "power", "--power", envelope=True)
+    return panel("power, W", "power", height, [line], readout, gaps=True, levels=[*levels])
 
 
 def chart_frame(notes: Sequence[str] = (), still: Element | None = None) -> list[Element]:
@@ -105,14 +141,19 @@ _PUBLIC: Final = "TimeChart, Pyramid, phaseButtons, shortestCell, unpackedTrack,
 
 def library_style() -> str:
     """Style sheet of every drawing, with the colours of light and dark pages."""
-    return _text("vendor/uPlot.min.css") + _text("assets/drawing.css")
+    return _text("vendor/uPlot.min.css") + asset("drawing.css")
 
 
 def library_script() -> str:
     """Script that defines one name, `drawing`, whose `TimeChart` draws (assets/chart.js describes its interface)."""
-    parts = "\n".join(_text(f"assets/{name}.js") for name in _SCRIPTS)
+    parts = "\n".join(asset(f"{name}.js") for name in _SCRIPTS)
     made = f'const drawing = (() => {{\n"use strict";\n{parts}\nreturn {{ {_PUBLIC} }};\n}})();'
     return f"{_text('vendor/uPlot.iife.min.js')}\n{made}"
+
+
+def asset(name: str) -> str:
+    """A file of assets/."""
+    return _text(f"assets/{name}")
 
 
 def _text(name: str) -> str:

@@ -2,19 +2,27 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from opjoule.base.files import write_whole
-from opjoule.pages.drawing.chart import chart_content, chart_frame, chart_scripts
+from opjoule.pages.drawing.chart import (
+    chart_content,
+    chart_frame,
+    chart_scripts,
+    chart_series,
+    chart_value,
+    panel,
+    power_panel,
+)
 from opjoule.pages.drawing.markup import element
+from opjoule.pages.drawing.page import page, section
 from opjoule.pages.drawing.svg import KINDS
 from opjoule.pages.report import sections
 from opjoule.pages.report.activity_stack import activity_stack
 from opjoule.pages.report.figure import trace_figure
 from opjoule.pages.report.latency_histogram import latency_histogram
-from opjoule.pages.report.page import asset, framed, section
 from opjoule.pages.report.provenance import losses, provenance, sensor_errors
 from opjoule.pages.report.sections import phases_table, repeats_table
 from opjoule.pages.report.timeline import Timeline, read_timeline
@@ -25,9 +33,8 @@ from opjoule.runs.record.run_record import RunRecord
 def write_report(of: Path | RunRecord, timeline: Timeline | None = None) -> Path:
     """Writes `report.html` of a record, however its run ended; returns its path. Raises: RecordFault: unreadable."""
     answer = open_answer(of)
-    page = render(answer, timeline or read_timeline(answer.record))
     target = answer.record.path("report.html")
-    write_whole(target, page.encode())
+    write_whole(target, render(answer, timeline or read_timeline(answer.record)).encode())
     return target
 
 
@@ -59,9 +66,8 @@ def render(answer: Answer, timeline: Timeline) -> str:
         ),
         section("provenance", "Where these numbers come from", *provenance(answer)),
     ]
-    banners = sections.banners(answer)
-    scripts = f"{chart_scripts(content(answer, timeline))}\n<script>\n{asset('battery.js')}</script>"
-    return framed(answer.title, banners, main, scripts)
+    scripts = f"{chart_scripts(content(answer, timeline))}\n<script>\n{_BATTERY.read_text(encoding='utf-8')}</script>"
+    return page(answer.title, answer.notices, main, scripts)
 
 
 def content(answer: Answer, timeline: Timeline) -> dict[str, Any]:
@@ -78,6 +84,7 @@ def content(answer: Answer, timeline: Timeline) -> dict[str, Any]:
     )
 
 
+_BATTERY: Final = Path(__file__).parent / "assets" / "battery.js"
 LANE_HEIGHT = 24
 KIND_COLOURS = tuple(f"--kind-{number}" for number in range(KINDS))
 
@@ -90,33 +97,18 @@ def panels(answer: Answer, timeline: Timeline) -> list[dict[str, Any]]:
     if "operations" in timeline.tracks:
         made.append(_operations(list(timeline.tracks["operations"].mean)))
     if timeline.lanes:
-        height = LANE_HEIGHT * len(timeline.lanes) + 10
-        made.append({"title": "activity", "track": "power", "height": height, "lanes": True})
+        made.append(panel("activity", "power", LANE_HEIGHT * len(timeline.lanes) + 10, lanes=True))
     if "system" in timeline.tracks:
         mean = timeline.tracks["system"].mean
         known = {column for column, values in mean.items() if np.isfinite(values).any()}
-        made += [panel for panel in _system() if known & {line["column"] for line in panel["series"]}]
+        made += [one for one in _system() if known & {line["column"] for line in one["series"]}]
     return made
 
 
 def _power(answer: Answer) -> dict[str, Any]:
     idle = answer.quantity("idle_power_w")
-    levels = []
-    if idle.value is not None:
-        levels = [{"label": f"idle {idle.value:.2f} W", "value": idle.value}]
-    return {
-        "title": "power, W",
-        "track": "power",
-        "height": 260,
-        "gaps": True,
-        "levels": levels,
-        "series": [chart_series("power_w", "power", "--power", envelope=True)],
-        "readout": [
-            chart_value("power_w", "power", "W", 3, range_=True),
-            chart_value("current_a", "current", "A", 4, range_=True),
-            chart_value("voltage_v", "voltage", "V", 3, range_=True),
-        ],
-    }
+    levels = [] if idle.value is None else [{"label": f"idle {idle.value:.2f} W", "value": idle.value}]
+    return power_panel(260, levels)
 
 
 def _operations(columns: list[str]) -> dict[str, Any]:
@@ -129,14 +121,7 @@ def _operations(columns: list[str]) -> dict[str, Any]:
         readout += [chart_value(column, name, "/s", 0) for column, name in zip(by_kind, names, strict=True)]
     # Last, so that it is drawn on top.
     series.append(chart_series(total, "all", "--operations"))
-    return {
-        "title": "operations /s",
-        "track": "operations",
-        "height": 140,
-        "from_zero": True,
-        "series": series,
-        "readout": readout,
-    }
+    return panel("operations /s", "operations", 140, series, readout, from_zero=True)
 
 
 def _system() -> list[dict[str, Any]]:
@@ -153,21 +138,6 @@ def _system() -> list[dict[str, Any]]:
 
 def _panel(title: str, lines: Sequence[tuple[str, str, str, str, str, int]]) -> dict[str, Any]:
     """A panel of the board's counters. A line is (column, name, colour, and name, unit and digits in the read-out)."""
-    return {
-        "title": title,
-        "track": "system",
-        "height": 110,
-        "from_zero": True,
-        "series": [chart_series(column, name, colour) for column, name, colour, *_ in lines],
-        "readout": [chart_value(column, words, unit, digits) for column, _, _, words, unit, digits in lines],
-    }
-
-
-def chart_series(column: str, label: str, colour: str, *, envelope: bool = False) -> dict[str, Any]:
-    """A line of a panel: a track's column, its name, and its colour in drawing.css."""
-    return {"column": column, "label": label, "colour": colour, "envelope": envelope}
-
-
-def chart_value(column: str, label: str, unit: str, digits: int, *, range_: bool = False) -> dict[str, Any]:
-    """A number of the read-out: a track's column, its name, unit and digits."""
-    return {"column": column, "label": label, "unit": unit, "digits": digits, "range": range_}
+    series = [chart_series(column, name, colour) for column, name, colour, *_ in lines]
+    readout = [chart_value(column, words, unit, digits) for column, _, _, words, unit, digits in lines]
+    return panel(title, "system", 110, series, readout, from_zero=True)

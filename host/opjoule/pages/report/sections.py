@@ -7,9 +7,9 @@ from typing import Any, Final
 from opjoule.base.units import NOT_STATED, from_json, missing
 from opjoule.energy.operations.operation_table import Latency
 from opjoule.pages.drawing.markup import Child, Element, element, row, table
+from opjoule.pages.drawing.page import header
 from opjoule.pages.report.advice import shares
 from opjoule.pages.report.head import head_lines
-from opjoule.pages.report.page import banner
 from opjoule.results.answer import TRACE_ONLY, Answer, in_words
 from opjoule.results.quantities import Row, is_quantity, rows
 from opjoule.results.rounding import NONE, percent, quantity_text, rounded, rounded_quantity
@@ -17,19 +17,11 @@ from opjoule.runs.evaluation.quantities.definition import Quantities, Topic
 from opjoule.runs.record.result import RepeatValues
 
 
-def banners(answer: Answer) -> Element:
-    """Banners above all numbers."""
-    made = [banner(notice) for notice in answer.notices]
-    return element("div", *made, class_="banners")
-
-
 def headline(answer: Answer) -> Element:
     """The headline in large type, with work, rig and further figures in small type."""
-    title = element("h1", answer.title)
-    kicker = element("p", "OpJoule run report", class_="kicker")
+    kicker = "OpJoule run report"
     if answer.trace_only:
-        no_workload = element("p", TRACE_ONLY[:1].upper() + TRACE_ONLY[1:], class_="workload")
-        return element("header", kicker, title, no_workload)
+        return header(answer.title, kicker, TRACE_ONLY[:1].upper() + TRACE_ONLY[1:])
     kept = {of.key for of in answer.quantities if of.topic is Topic.HEADLINE or of.key in answer.result}
     answers = [
         _big(answer, path, words)
@@ -41,9 +33,8 @@ def headline(answer: Answer) -> Element:
         line = Row(shown.key, shown.tile, shown.meaning, answer.quantity(shown.key))
         words = element("dt", line.label), element("dd", line.brief)
         tiles.append(element("div", *words, title=line.reason or line.meaning))
-    work = [element("p", line, class_="workload") for line in head_lines(answer.run)]
     shown_answers = element("div", *answers, class_="answers"), element("dl", *tiles, class_="tiles")
-    return element("header", kicker, title, *work, *shown_answers)
+    return header(answer.title, kicker, *head_lines(answer.run), *shown_answers)
 
 
 def _big(answer: Answer, path: str, what: str) -> Element:

@@ -23,9 +23,9 @@ from urllib.parse import parse_qsl, urlsplit
 
 from opjoule.base.errors import BadInput, OpJouleError, of_system
 from opjoule.base.scripts import program
-from opjoule.pages.drawing.chart import chart_frame, library_script, library_style
+from opjoule.pages.drawing.chart import chart_frame, library_script
 from opjoule.pages.drawing.markup import text_of
-from opjoule.pages.report.page import asset
+from opjoule.pages.drawing.page import page_style
 
 LOOPBACK: Final = "127.0.0.1"
 ASSETS: Final = Path(__file__).parent / "assets"
@@ -37,7 +37,7 @@ def _asset_text(name: str) -> str:
 
 FILES: Final[Mapping[str, tuple[str, Callable[[], str]]]] = {
     "": ("text/html", lambda: Template(_asset_text("view.html")).substitute(chart=text_of(*chart_frame()))),
-    "style.css": ("text/css", lambda: library_style() + asset("report.css") + _asset_text("view.css")),
+    "style.css": ("text/css", lambda: page_style() + _asset_text("view.css")),
     "drawing.js": ("text/javascript", library_script),
     **{
         f"{name}.js": ("text/javascript", partial(_asset_text, f"{name}.js"))

@@ -9,10 +9,9 @@ from opjoule.bench.simulation.fitting.estimate import Estimate
 from opjoule.bench.simulation.fitting.fit import FittedTwin
 from opjoule.bench.simulation.fitting.recorded import Recorded
 from opjoule.bench.simulation.fitting.replay import Replayed
-from opjoule.pages.drawing.chart import chart_content, chart_frame, chart_scripts
+from opjoule.pages.drawing.chart import chart_content, chart_frame, chart_scripts, chart_series, chart_value, panel
 from opjoule.pages.drawing.markup import Element, element, row, table
-from opjoule.pages.report.html import chart_series, chart_value
-from opjoule.pages.report.page import banner, framed, section
+from opjoule.pages.drawing.page import header, page, section
 from opjoule.results.answer import SIMULATED
 from opjoule.results.tracks import PhaseSpan, Track
 
@@ -35,19 +34,13 @@ def page_text(fitted: FittedTwin, profile: str) -> str:
     track, phases = joined(fitted.records, fitted.model)
     content = chart_content(float(track.bounds_s[-1]), {"power": track}, phases, _panels())
     main = [
-        element(
-            "header",
-            element("p", "OpJoule twin", class_="kicker"),
-            element("h1", title),
-            element("p", f"from {records}; profile {profile}", class_="workload"),
-            element("p", fitted.verdict()),
-        ),
+        header(title, "OpJoule twin", f"from {records}; profile {profile}", element("p", fitted.verdict())),
         section("trace", "Measured power and the twin's", *chart_frame()),
         section("energies", "Energy by phase", energies),
         section("parameters", "Parameters", parameters, *_missing_runs(fitted)),
     ]
-    banners = [banner(Notice(NoticeKind.SIMULATED, SIMULATED))] if fitted.simulated else []
-    return framed(title, element("div", *banners, class_="banners"), main, chart_scripts(content))
+    notices = [Notice(NoticeKind.SIMULATED, SIMULATED)] if fitted.simulated else []
+    return page(title, notices, main, chart_scripts(content))
 
 
 def joined(records: Sequence[Recorded], models: Sequence[Replayed]) -> tuple[Track, list[PhaseSpan]]:
@@ -88,23 +81,18 @@ def _panels() -> list[dict[str, object]]:
         ("medium_w", "medium busy", "--written"),
         ("tail_w", "medium's tail", "--read"),
     ]
-    measured = chart_value("power_w", "measured", "W", 3, range_=True)
+    measured = chart_value("power_w", "measured", "W", 3, range_=True), chart_value("model_w", "twin", "W", 3)
     return [
-        {**_panel("power, W", 260, power), "readout": [measured, chart_value("model_w", "twin", "W", 3)]},
+        {**_panel("power, W", 260, power), "readout": measured},
         _panel("residual, W", 120, [("residual_w", "measured less twin", "--cpu")]),
         {**_panel("parts, W", 140, parts), "from_zero": True},
     ]
 
 
-def _panel(title: str, height: int, series: Sequence[tuple[str, str, str]]) -> dict[str, object]:
-    """One panel of the chart; `series`: column, name and colour of each line."""
-    return {
-        "title": title,
-        "track": "power",
-        "height": height,
-        "series": [chart_series(*line) for line in series],
-        "readout": [chart_value(column, name, "W", 3) for column, name, _ in series],
-    }
+def _panel(title: str, height: int, lines: Sequence[tuple[str, str, str]]) -> dict[str, object]:
+    """One panel of the chart; `lines`: column, name and colour of each."""
+    readout = [chart_value(column, name, "W", 3) for column, name, _ in lines]
+    return panel(title, "power", height, [chart_series(*line) for line in lines], readout)
 
 
 def shown(estimate: Estimate) -> tuple[str, str]:

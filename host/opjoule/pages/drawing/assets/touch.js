@@ -1,4 +1,4 @@
-// The chart under fingers: one reads values or moves a marker, two pinch and move; up and down scrolls the page (touch-action in report.css).
+// The chart under fingers: one reads values or moves a marker, two pinch and move; up and down scrolls the page (touch-action in page.css).
 function listenToTouch(chart, stack) {
   let fingers = null, held = null;
   const place = (touch) => touch.clientX - chart.plot.over.getBoundingClientRect().left;
