@@ -12,6 +12,7 @@ from pathlib import Path
 from opjoule.base.errors import suggestion, unknown
 from opjoule.base.scripts import STUDIES, script_name
 from opjoule.cli.failures import one_line
+from opjoule.cli.needs import Needs
 
 PACKAGE = Path(__file__).resolve().parent / "opjoule"
 OPTION_LIKENESS = 0.75
@@ -36,7 +37,7 @@ Nothing is set up yet. To begin, run one of these; each sets up what it needs:
 
 def check(argv: list[str]) -> None:
     """Ends the program if the command line asks for help, or has a name that nothing has."""
-    words = argv[: argv.index("--")] if "--" in argv else argv
+    words = _before_command(argv)
     commands, options = declared()
     values = {"--db": file_names("boards/databases"), "--device": file_names("boards/profiles")}
     values["--study"] = sorted(path.parent.name for path in STUDIES.glob("*/study.toml"))
@@ -47,12 +48,32 @@ def check(argv: list[str]) -> None:
     if words and not words[0].startswith("-") and words[0] not in commands:
         _refuse(unknown("command", words[0], sorted(commands)))
     measures = bool(words) and (words[0].startswith("-") or words[0] in ("command", "compare"))
-    for word, after in zip(words, [*words[1:], ""], strict=True):
+    for word, after in _with_next(words):
         option, equals, value = word.partition("=")
         if option.startswith("--") and option not in options:
             _refuse(f"unrecognized arguments: {option}; {suggestion(option, options, OPTION_LIKENESS)}".rstrip("; "))
         if measures and option in values:
             _check_values(option, value if equals else after, values[option])
+
+
+def sure_needs(argv: list[str], engines: Iterable[str]) -> Needs:
+    """What a measurement of one of these engines needs in any case: made beside .venv, it costs no further time."""
+    words = _before_command(argv)
+    values = {word.partition("=")[0]: word.partition("=")[2] or after for word, after in _with_next(words)}
+    engine = values.get("--db", "")
+    if engine not in engines:
+        return Needs()
+    simulate = "--simulate" in words and "--dry-run" not in words
+    return Needs(loader=True, engines=frozenset([engine]), simulate=simulate)
+
+
+def _before_command(argv: list[str]) -> list[str]:
+    """The words before the command that is to be measured."""
+    return argv[: argv.index("--")] if "--" in argv else argv
+
+
+def _with_next(words: list[str]) -> Iterable[tuple[str, str]]:
+    return zip(words, [*words[1:], ""], strict=True)
 
 
 def declared() -> tuple[set[str], set[str]]:

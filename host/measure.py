@@ -41,7 +41,6 @@ this_computer.end_if_unable()
 from environment import VENV_PYTHON, is_filled  # noqa: E402  # what Debian's Python alone has comes from here on
 from opjoule.base.scripts import script_name  # noqa: E402
 from opjoule.cli.failures import answer_with, hold_back, interrupt  # noqa: E402
-from opjoule.cli.needs import Needs  # noqa: E402
 
 
 def main() -> int:
@@ -53,7 +52,7 @@ def main() -> int:
             import first_start  # noqa: PLC0415
 
             first_start.check(sys.argv[1:])  # --help ends here
-            bootstrap.set_up_or_end(Needs(), script_name())
+            bootstrap.set_up_or_end(first_start.sure_needs(sys.argv[1:], bootstrap.engines()), script_name())
         os.environ.pop("PYTHONPATH", None)  # .venv finds its own packages alone
         hold_back()
         program = Path(__file__).resolve().with_name("set_up_and_start.py")

@@ -4,14 +4,17 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import bootstrap
 import first_start
 import pytest
 from opjoule.boards.databases.registry import known_databases
 from opjoule.boards.profiles import known_profiles
+from opjoule.cli import commands
 from opjoule.cli.campaign.study_cells import STUDY
 from opjoule.cli.commands import MODULES, commands_of
 from opjoule.cli.compare.commands import COMPARE_COMMANDS
 from opjoule.cli.measure.options import MEASURE
+from opjoule.cli.needs import Needs
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -84,3 +87,24 @@ def test_help_says_how_to_begin(clone, words):
 )
 def test_what_may_be_right_is_left_to_the_program_in_the_environment(words):
     first_start.check(words.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "needs"),
+    [
+        ("--db leveldb --device rpi4 --simulate", Needs(loader=True, engines=frozenset({"leveldb"}), simulate=True)),
+        (
+            "--db=sqlite --device generic-linux --simulate",
+            Needs(loader=True, engines=frozenset({"sqlite"}), simulate=True),
+        ),
+        ("--db leveldb --device rpi4 --simulate --dry-run", Needs(loader=True, engines=frozenset({"leveldb"}))),
+        ("--db mongodb --device rpi4 --simulate", Needs()),
+        ("command --device rpi4 --simulate -- prog --db leveldb", Needs()),
+        ("init", Needs()),
+    ],
+)
+def test_what_a_measurement_needs_in_any_case_is_made_beside_the_environment(words, needs):
+    assert first_start.sure_needs(words.split(), bootstrap.engines()) == needs
+    if needs.loader:
+        parsed = commands.parse(words.split()).needs
+        assert parsed == needs
