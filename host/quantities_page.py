@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Updates the tables of quantities and notices in docs/reference/run-record.md from the code."""
+"""Updates the tables of quantities, causes and notices in docs/reference/run-record.md from the code."""
 
 from __future__ import annotations
 
@@ -11,15 +11,18 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "host"))
 
 from opjoule.base.notices import NoticeKind  # noqa: E402
+from opjoule.base.units import Cause  # noqa: E402
 from opjoule.runs.evaluation.quantities.common import COMMON, SENSORS  # noqa: E402
 from opjoule.runs.evaluation.quantities.definition import Definition, Quantities  # noqa: E402  # path set above
 from opjoule.runs.evaluation.quantities.operations import KEY_VALUE, OPERATIONS  # noqa: E402
+from opjoule.runs.evaluation.quantities.phases import PHASES  # noqa: E402
 
 PAGE = ROOT / "docs" / "reference" / "run-record.md"
 TABLES = {
     "Quantities of every measurement": (*COMMON, *SENSORS),
     "Quantities of studies that count operations": OPERATIONS,
     "Quantities of studies of key-value stores": KEY_VALUE,
+    "Quantities of the phases that a command marked": PHASES,
 }
 
 
@@ -53,12 +56,17 @@ def notice_table() -> str:
     return "\n".join(["| kind | grade | meaning |", "|---|---|---|", *lines])
 
 
+def cause_list() -> str:
+    """The causes of missing values, one a line."""
+    return "\n".join(f"- `{cause}`" for cause in Cause if cause)
+
+
 def renewed(page: str) -> str:
     """The page with updated tables.
 
     Raises: ValueError: the page lacks a marker.
     """
-    for name, table in {"quantities": markdown, "notices": notice_table}.items():
+    for name, table in {"quantities": markdown, "causes": cause_list, "notices": notice_table}.items():
         begins, ends = f"<!-- {name}: written by host/quantities_page.py -->", f"<!-- /{name} -->"
         before, after = page.index(begins) + len(begins), page.index(ends)
         page = f"{page[:before]}\n{table()}\n\n{page[after:]}"

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import islice
 from typing import Final
 
 import numpy as np
-from msgspec import structs
 
 from opjoule.attribution.activities import SYNC, Intervals, writing
 from opjoule.attribution.budgets import FitBudget, SensorBudget, sum_of_sensors
@@ -138,7 +137,7 @@ def _attribution(
     columns: PartColumns,
     shares: dict[str, Quantity],
     blind: set[str],
-    of_medium: dict[str, str],
+    of_medium: Mapping[str, Quantity | None],
     tail_length_s: float | None,
     course: EnergyCourse,
 ) -> Attribution:
@@ -238,8 +237,8 @@ def _reasons(
     sensed: SensedParts | None,
     *,
     written: bool,
-) -> list[str]:
-    """Reason why each part is not identifiable, empty if it is.
+) -> list[Quantity | None]:
+    """Why each part is not identifiable; None if it is.
 
     `in_step`: whether a part shifts with the operations as seen. `written`: whether the medium was written to.
     """
@@ -256,17 +255,19 @@ def _reasons(
     joined = Intervals.joined([work.activities for work in works])
     short = too_short(joined, max(work.cells.period_ns for work in works))
     return [
-        short.get(name) or reason or (IN_STEP if steps else "")
+        short.get(name) or reason or (IN_STEP if steps else None)
         for name, reason, steps in zip(columns.names, reasons, in_step.tolist(), strict=True)
     ]
 
 
-def _shares(names: Sequence[str], fit: Fit, reasons: Sequence[str], budget: FitBudget) -> dict[str, Quantity]:
+def _shares(
+    names: Sequence[str], fit: Fit, reasons: Sequence[Quantity | None], budget: FitBudget
+) -> dict[str, Quantity]:
     """Energy of each part [J], scaled from the windows' sum to the stated energy of the whole."""
     stated_j, u_j = (fit.energy_j * budget.stated).tolist(), budget.standard_u_j(fit).tolist()
     sources, by_source = zip(*budget.in_common_j(fit).items(), strict=True)
     shared_j = [dict(zip(sources, row_j, strict=True)) for row_j in np.stack(by_source, axis=1).tolist()]
     return {
-        name: structs.replace(Quantity.from_standard(value_j, standard_u_j, "J", shared=shared), reason=reason)
+        name: Quantity.from_standard(value_j, standard_u_j, "J", shared=shared).because(reason)
         for name, value_j, standard_u_j, shared, reason in zip(names, stated_j, u_j, shared_j, reasons, strict=True)
     }

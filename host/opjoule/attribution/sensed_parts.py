@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from msgspec import structs
 
 from opjoule.attribution.activities import SYNC
 from opjoule.attribution.budgets import SensorBudget
@@ -16,7 +15,7 @@ from opjoule.attribution.fit import Fit
 from opjoule.attribution.sensed_medium import Range, SensedMedium
 from opjoule.attribution.verdict import identifiable_u_j
 from opjoule.base.coverage import COVERAGE_FACTOR
-from opjoule.base.units import Quantity
+from opjoule.base.units import Cause, Quantity, missing
 
 
 @dataclass(frozen=True)
@@ -62,36 +61,39 @@ class SensedParts:
             model_u_j=np.hypot(fit.model_u_j, u_j),
         )
 
-    def reasons(self, rest_j: float) -> dict[str, str]:
-        """Reasons why write-back and tail are not identifiable, given the energy of all other parts; else empty."""
+    def reasons(self, rest_j: float) -> dict[str, Quantity | None]:
+        """Why write-back and tail are not identifiable, given the energy of all other parts; else None."""
         whole_j = abs(rest_j) + float(self.waited) + float(self.alone)
         return {
             name: _reason(name, share, self.alone, whole_j)
             for name, share in ((WRITE_BACK, self.write_back), (TAIL, self.tail))
         }
 
-    def joined_with(self, shares: Mapping[str, Quantity], reasons: Mapping[str, str]) -> dict[str, Quantity]:
+    def joined_with(
+        self, shares: Mapping[str, Quantity], reasons: Mapping[str, Quantity | None]
+    ) -> dict[str, Quantity]:
         """Shares of a fit without the medium's energy, combined with the medium's shares."""
         joined = dict(shares)
         if SYNC in joined:
             sync = joined[SYNC]
-            joined[SYNC] = structs.replace(Quantity.sum_of([sync, self.waited]), reason=sync.reason)
+            joined[SYNC] = Quantity.sum_of([sync, self.waited]).because(sync)
         medium = {WRITE_BACK: self.write_back, TAIL: self.tail}
-        return joined | {name: structs.replace(share, reason=reasons[name]) for name, share in medium.items()}
+        return joined | {name: share.because(reasons[name]) for name, share in medium.items()}
 
 
 def _middle(bounds_j: Range) -> tuple[float, float]:
     return (bounds_j[0] + bounds_j[1]) / 2, (bounds_j[1] - bounds_j[0]) / math.sqrt(12.0)
 
 
-def _reason(name: str, share: Quantity, alone: Quantity, whole_j: float) -> str:
+def _reason(name: str, share: Quantity, alone: Quantity, whole_j: float) -> Quantity | None:
     energy_j, u_j = float(share), COVERAGE_FACTOR * share.standard_u
     if energy_j <= 0.0:
-        return f"not found: {name} drew less than {max(energy_j + u_j, 0.0):.2g} J, if anything"
+        return missing(f"{name} drew less than {max(energy_j + u_j, 0.0):.2g} J, if anything", "J", Cause.NOT_FOUND)
     if u_j <= identifiable_u_j(energy_j, whole_j, kind=False):
-        return ""
-    return (
-        f"the counters are too coarse: {name} drew {max(energy_j - u_j, 0.0):.3g} to "
+        return None
+    drew = (
+        f"{name} drew {max(energy_j - u_j, 0.0):.3g} to "
         f"{energy_j + u_j:.3g} J, depending on when bytes went to the medium between two readings; "
         f"write-back and tail together drew {alone.value:.3g} ± {COVERAGE_FACTOR * alone.standard_u:.2g} J"
     )
+    return missing(drew, "J", Cause.TOO_COARSE)

@@ -11,7 +11,7 @@ from opjoule.attribution.activities import Intervals
 from opjoule.attribution.fit import Fit
 from opjoule.attribution.windows import PERIODS_MIN
 from opjoule.base.coverage import COVERAGE_FACTOR
-from opjoule.base.units import counted
+from opjoule.base.units import Cause, Quantity, counted, missing
 from opjoule.energy.step_integral import NS
 from opjoule.energy.trace.power_trace import Float64Array
 
@@ -24,10 +24,7 @@ OF_WHOLE: Final = 0.05
 INDEPENDENT_MIN: Final = 2.0
 """Least effective number of independent blocks for a part, unless it is known to be small: Student's t widens the
 interval with so few."""
-IN_STEP: Final = (
-    "in step with the meter's samples, and the meter converts the current only part of the time: use a "
-    "meter or mode that converts all the time, or another sampling rate"
-)
+IN_STEP: Final = missing("use a meter or mode that converts all the time, or another sampling rate", "J", Cause.IN_STEP)
 """Reason for a part whose energy shifts strongly if operations are counted as the meter saw them."""
 COLLINEAR: Final = 0.98
 """Squared multiple correlation from which a part counts as collinear with others."""
@@ -35,11 +32,6 @@ ALIKE: Final = 0.5
 """Fraction of a variance due to similar courses, from which similarity is given as the reason."""
 ROUNDING: Final = 1e-9
 """Fraction of the whole up to which an energy counts as zero."""
-FEW_WINDOWS: Final = "too few windows"
-TOO_WIDE: Final = "interval too wide"
-"""Reason that a longer run, or the mean of several, removes."""
-TAIL_OF_READS: Final = "not separable from the medium's tail after reads"
-"""Reason of a run that reads from the medium and writes nothing to it."""
 LONGEST_S: Final = 3600.0
 """Longest run that is recommended [s]."""
 BESIDE: Final = 0.2
@@ -61,8 +53,8 @@ def verdicts(
     beside_j: float = 0.0,
     *,
     written: bool = True,
-) -> list[str]:
-    """Reason why each part is not identifiable; empty if it is.
+) -> list[Quantity | None]:
+    """Why each part is not identifiable; None if it is.
 
     Args:
         names: of the parts; the first `kinds` are kinds of operation, the last is all kinds together. A kind's limit is
@@ -73,21 +65,20 @@ def verdicts(
     """
     whole_j = float(np.abs(fit.energy_j[:-1]).sum()) + beside_j
     drawn = columns @ (parts * fit.coefficients).T
-    reasons = []
+    reasons: list[Quantity | None] = []
     for at, name in enumerate(names):
         own_j = float(fit.energy_j[at])
         limit_j, u_j = identifiable_u_j(own_j, whole_j, kind=at < kinds), float(fit.standard_u_j[at])
         small = at >= kinds and COVERAGE_FACTOR * u_j <= OF_WHOLE * whole_j
         if own_j <= ROUNDING * whole_j:
             most_j = own_j + COVERAGE_FACTOR * u_j
-            reasons.append(f"not found: {name} drew less than {most_j:.2g} J, if anything")
+            reasons.append(missing(f"{name} drew less than {most_j:.2g} J, if anything", "J", Cause.NOT_FOUND))
         elif fit.independent[at] < INDEPENDENT_MIN and not small:
             count = max(int(fit.independent[at]) + 1, 1)
-            reasons.append(
-                f"{FEW_WINDOWS}: {name} varies independently of the other parts in only {counted(count, 'window')}"
-            )
+            varies = f"{name} varies independently of the other parts in only {counted(count, 'window')}"
+            reasons.append(missing(varies, "J", Cause.FEW_WINDOWS))
         elif COVERAGE_FACTOR * u_j <= limit_j:
-            reasons.append("")
+            reasons.append(None)
         else:
             if fit.model_u_j[at] ** 2 > ALIKE * fit.standard_u_j[at] ** 2:
                 reasons.append(_model_decides(name, at, fit, written=written))
@@ -99,51 +90,50 @@ def verdicts(
     return reasons
 
 
-def too_short(activities: Mapping[str, Intervals], period_ns: int) -> dict[str, str]:
-    """Activities that are shorter than a window, with the reason why they are not identifiable."""
+def too_short(activities: Mapping[str, Intervals], period_ns: int) -> dict[str, Quantity]:
+    """Activities that are shorter than a window, and why they are not identifiable."""
     window_s = PERIODS_MIN * period_ns * NS
     reasons = {}
     for name, intervals in activities.items():
         mean_s = float(np.mean(intervals.end_ns - intervals.start_ns)) * NS
         if mean_s < window_s:
             words = f"{name} lasts {mean_s:.2g} s on average, ten samples take {window_s:.2g} s"
-            reasons[name] = f"too short for this meter: {words}"
+            reasons[name] = missing(words, "J", Cause.TOO_BRIEF)
     return reasons
 
 
-def _together(name: str, chosen: Sequence[int], names: Sequence[str], drawn: Float64Array, *, alike: bool) -> str:
-    """Other parts that explain a part's course, if they explain enough of it or all are known to be alike."""
+def _together(
+    name: str, chosen: Sequence[int], names: Sequence[str], drawn: Float64Array, *, alike: bool
+) -> Quantity | None:
+    """The reason that names the parts that explain a part's course, if they explain enough or are known to be alike."""
     course = drawn[:, chosen].sum(axis=1)
     course = course - course.mean()
     left = [place for place in range(len(names)) if place not in chosen]
     others = drawn[:, left] - drawn[:, left].mean(axis=0)
     if not (course.any() and others.any()):
-        return ""
+        return None
     coefficients = np.linalg.lstsq(others, course, rcond=None)[0]
     explained = 1.0 - float(np.sum((course - others @ coefficients) ** 2) / np.sum(course**2))
     if explained <= COLLINEAR and not alike:
-        return ""
+        return None
     weight = np.abs(coefficients) * others.std(axis=0)
     beside = [names[left[place]] for place in np.flatnonzero(weight > BESIDE * weight.max()).tolist()]
-    return f"collinear: {name} always goes together with {' and '.join(beside)}"
+    return missing(f"{name} always goes together with {' and '.join(beside)}", "J", Cause.COLLINEAR)
 
 
-def _model_decides(name: str, at: int, fit: Fit, *, written: bool) -> str:
+def _model_decides(name: str, at: int, fit: Fit, *, written: bool) -> Quantity:
     """Reason for a part whose interval comes from the medium's models; it names writes only if there were any."""
     energy_j, u_j = float(fit.energy_j[at]), COVERAGE_FACTOR * float(fit.standard_u_j[at])
     drew = f"{name} drew {max(energy_j - u_j, 0.0):.3g} to {energy_j + u_j:.3g} J"
     if not written:
-        return (
-            f"{TAIL_OF_READS}: {drew}, depending on whether that tail continues between reads; a sensor in the "
-            "medium's supply would show it"
-        )
-    return (
-        f"known only from a model of the medium: {drew}, depending on when bytes were written and whether the "
-        "medium's tail continues between transfers; a sensor in the medium's supply would show it"
-    )
+        depends = "whether that tail continues between reads"
+    else:
+        depends = "when bytes were written and whether the medium's tail continues between transfers"
+    why = f"{drew}, depending on {depends}; a sensor in the medium's supply would show it"
+    return missing(why, "J", Cause.MODEL_ONLY if written else Cause.TAIL_OF_READS)
 
 
-def _too_wide(name: str, at: int, fit: Fit, limit_j: float, lasted_s: float) -> str:
+def _too_wide(name: str, at: int, fit: Fit, limit_j: float, lasted_s: float) -> Quantity:
     """Reason for a part with a wide interval, with the length of a run that would narrow it."""
     energy_j, u_j, scatter_u_j = (float(figures[at]) for figures in (fit.energy_j, fit.standard_u_j, fit.scatter_u_j))
     allowed_j2 = (limit_j / COVERAGE_FACTOR) ** 2 - max(u_j**2 - scatter_u_j**2, 0.0)
@@ -153,4 +143,4 @@ def _too_wide(name: str, at: int, fit: Fit, limit_j: float, lasted_s: float) -> 
     if energy_j <= full_u_j:
         drew = f"at most {energy_j + full_u_j:.2g} J"
     longer = f"; measure for about {float(f'{wanted_s:.1g}'):.0f} s" if 0.0 < wanted_s <= LONGEST_S else ""
-    return f"{TOO_WIDE}: {name} drew {drew}, and must be known to ± {limit_j:.2g} J{longer}"
+    return missing(f"{name} drew {drew}, and must be known to ± {limit_j:.2g} J{longer}", "J", Cause.TOO_WIDE)

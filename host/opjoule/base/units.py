@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
 from statistics import fmean, stdev
 from types import MappingProxyType
 from typing import Any, Final, Protocol
@@ -13,17 +14,49 @@ from msgspec.structs import replace
 
 from opjoule.base.coverage import COVERAGE_FACTOR, RECTANGULAR, coverage_factor, excess_kurtosis, excess_of, student_t
 
-AT_LEAST: Final = "at least this"
-"""Last words of the reason of a value that is a lower bound."""
 NOT_STATED: Final = "uncertainty not stated"
 NOTHING: Final[Mapping[str, float]] = MappingProxyType({})
 """No shared errors."""
 
 
+class Cause(StrEnum):
+    """Why a value or its interval is missing, by the words with which the reason begins. Programs decide by it."""
+
+    OTHER = ""
+    """No cause of its own: the reason is all there is."""
+    ABSENT = "not in result.json"
+    WITHHELD = "withheld"
+    """A fault makes the value wrong."""
+    NO_IDLE = "no idle baseline (--idle 0)"
+    NO_SETTLE = "the run was not followed by a settle phase"
+    NO_SAMPLES = "no system samples of the run"
+    LOWER_BOUND = "at least this"
+    """Samples were at the end of the meter's range."""
+    CLIPPED = "idle power clipped"
+    """Samples of idle were; the value may be wrong either way."""
+    NOT_REPORTED = "the engine reported none"
+    NOT_FOUND = "not found"
+    """The power does not show the part."""
+    FEW_WINDOWS = "too few windows"
+    TOO_WIDE = "interval too wide"
+    COLLINEAR = "collinear"
+    """The part always goes together with others."""
+    TOO_BRIEF = "too short for this meter"
+    MODEL_ONLY = "known only from a model of the medium"
+    TAIL_OF_READS = "not separable from the medium's tail after reads"
+    TOO_COARSE = "the counters are too coarse"
+    IN_STEP = "in step with the meter's samples, and the meter converts the current only part of the time"
+
+    @classmethod
+    def _missing_(cls, value: object) -> Cause:
+        """The cause of a file by a later or another program."""
+        return cls.OTHER
+
+
 class Quantity(Struct, frozen=True, omit_defaults=True):
     """A value with its expanded uncertainty u (95.45 %), both in `unit`, and the parts of its interval.
 
-    The first five fields are those of a number in result.json (`stated`).
+    The first six fields are those of a number in result.json (`stated`).
     """
 
     value: float | None
@@ -34,6 +67,7 @@ class Quantity(Struct, frozen=True, omit_defaults=True):
     k: float = COVERAGE_FACTOR
     """Expanded over standard uncertainty; stated in result.json if it is not 2."""
     reason: str = ""
+    cause: Cause = Cause.OTHER
     shared: Mapping[str, float] = NOTHING
     """Source -> contribution of one standard uncertainty, with sign, in `unit`: errors in common with other quantities,
     such as a sensor's gain."""
@@ -43,8 +77,6 @@ class Quantity(Struct, frozen=True, omit_defaults=True):
     """Degrees of freedom of `spread_u`; infinite for a single value, whose spread is unknown."""
     count: int = 1
     """Number of repeats, runs or blocks behind `spread_u`."""
-    unbounded: bool = False
-    """Whether no interval would be valid, not even from the spread: samples were at the end of the meter's range."""
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.value or 0.0) and 0 <= (self.u or 0.0) < math.inf):
@@ -80,7 +112,7 @@ class Quantity(Struct, frozen=True, omit_defaults=True):
         widened_u = spread_u * _widening(freedom)
         k = coverage_factor(excess_kurtosis([(common_u, excess), (widened_u, 0.0)]))
         u = k * math.hypot(common_u, widened_u)
-        return cls(value, u, unit, k, "", shared, spread_u, freedom, count)
+        return cls(value, u, unit, k, shared=shared, spread_u=spread_u, freedom=freedom, count=count)
 
     @classmethod
     def mean(cls, runs: Sequence[Quantity]) -> Quantity:
@@ -180,7 +212,12 @@ class Quantity(Struct, frozen=True, omit_defaults=True):
     @property
     def is_least(self) -> bool:
         """Whether it is a lower bound: samples were at the end of the meter's range."""
-        return self.reason.endswith(AT_LEAST)
+        return self.cause is Cause.LOWER_BOUND
+
+    @property
+    def unbounded(self) -> bool:
+        """Whether no interval would be valid, not even from the spread."""
+        return self.cause in (Cause.LOWER_BOUND, Cause.CLIPPED)
 
     @property
     def relative_u(self) -> float:
@@ -192,7 +229,15 @@ class Quantity(Struct, frozen=True, omit_defaults=True):
     @property
     def stated(self) -> Quantity:
         """The fields of result.json alone."""
-        return Quantity(self.value, self.u, self.unit, self.k, self.reason)
+        return Quantity(self.value, self.u, self.unit, self.k, self.reason, self.cause)
+
+    def absent(self, unit: str, whose: str = "") -> Quantity:
+        """No value, for the same reason, after the words on whose it is."""
+        return Quantity(None, None, unit, reason=whose + self.reason, cause=self.cause)
+
+    def because(self, why: Quantity | None) -> Quantity:
+        """The value with the reason and cause of another; without any for None."""
+        return replace(self, reason=why.reason if why else "", cause=why.cause if why else Cause.OTHER)
 
     def scale(self, factor: float, unit: str | None = None) -> Quantity:
         """The quantity times an exact factor; a missing one stays missing."""
@@ -262,14 +307,16 @@ def unstated(value: float, unit: str, reason: str) -> Quantity:
     return Quantity(value, None, unit, reason=reason)
 
 
-def missing(reason: str, unit: str = "") -> Quantity:
-    """No value, for this reason."""
-    return Quantity(None, None, unit, reason=reason)
+def missing(reason: str, unit: str = "", cause: Cause = Cause.OTHER) -> Quantity:
+    """No value, for this reason, which follows the words of its cause; a cause may be the whole reason."""
+    if isinstance(reason, Cause):
+        return Quantity(None, None, unit, reason=str(reason), cause=reason)
+    return Quantity(None, None, unit, reason=f"{cause}: {reason}" if cause else reason, cause=cause)
 
 
 def from_json(entry: Mapping[str, Any]) -> Quantity:
     """The quantity with these fields from result.json."""
-    stated = {name: entry[name] for name in Quantity.__struct_fields__[:5] if entry.get(name) is not None}
+    stated = {name: entry[name] for name in Quantity.__struct_fields__[:6] if entry.get(name) is not None}
     lacking = {} if "value" in stated else {"reason": "no reason recorded"}
     return convert({"value": None, "u": None, "unit": "", **lacking, **stated}, Quantity)
 

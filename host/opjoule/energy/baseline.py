@@ -8,7 +8,7 @@ import numpy as np
 
 from opjoule.base.coverage import excess_kurtosis
 from opjoule.base.errors import WindowError
-from opjoule.base.units import Quantity
+from opjoule.base.units import Cause, Quantity
 from opjoule.energy.budget import Budget
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import ErrorBounds
@@ -122,7 +122,7 @@ def marginal_energy(
     )
     if idle.clipped_samples:
         reason = f"{idle.clipped_samples} samples of idle at the end of the meter's range"
-        return MarginalEnergy(Quantity(value_j, None, "J", reason=reason, unbounded=True), budget)
+        return MarginalEnergy(Quantity(value_j, None, "J", reason=reason, cause=Cause.CLIPPED), budget)
     return MarginalEnergy(stated_energy(budget, value_j, run.clipped_samples), budget)
 
 

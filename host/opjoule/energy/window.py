@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from opjoule.base.errors import GapError, WindowError
-from opjoule.base.units import AT_LEAST, Quantity, unstated
+from opjoule.base.units import Cause, Quantity, unstated
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.budget import Budget
 from opjoule.energy.cells import Cells
@@ -210,8 +210,8 @@ def stated_energy(budget: Budget, energy_j: float, clipped_samples: int) -> Quan
     """
     if not clipped_samples:
         return budget.energy(energy_j)
-    reason = f"{clipped_samples} samples at the end of the meter's range: {AT_LEAST}"
-    return Quantity(energy_j, None, "J", reason=reason, unbounded=True)
+    reason = f"{clipped_samples} samples at the end of the meter's range: {Cause.LOWER_BOUND}"
+    return Quantity(energy_j, None, "J", reason=reason, cause=Cause.LOWER_BOUND)
 
 
 def seen(results: Sequence[EnergyResult]) -> Quantity:

@@ -7,8 +7,8 @@ from typing import Any
 
 from opjoule.base.errors import NewerSchema, RecordFault
 from opjoule.base.notices import Grade, Notice, NoticeKind
-from opjoule.base.units import NOT_STATED, Quantity, counted, k_words
-from opjoule.results.quantities import ABSENT, all_told_paths, quantity
+from opjoule.base.units import NOT_STATED, Cause, Quantity, counted, k_words
+from opjoule.results.quantities import all_told_paths, quantity
 from opjoule.results.rounding import rounded_quantity, with_unit
 from opjoule.runs.evaluation.quantities.definition import Quantities
 from opjoule.runs.evaluation.wording import TRACE, Wording, wording_of
@@ -77,7 +77,7 @@ class Answer:
     def knows(self, path: str) -> bool:
         """True if the path names a number of the run's study: of the run, a kind of operation, a part or a sensor."""
         number = self.quantity(path)
-        if number.value is not None or number.reason != ABSENT or self.quantities.get(path):
+        if number.value is not None or number.cause is not Cause.ABSENT or self.quantities.get(path):
             return True
         return path.startswith("by_") and bool(self.quantities.below(path.split(".", maxsplit=1)[0]) or not self.result)
 

@@ -9,11 +9,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from opjoule.base.units import Quantity, exact, from_json, missing, unstated
+from opjoule.base.units import Cause, Quantity, exact, from_json, missing, unstated
 from opjoule.results.rounding import NONE, Rounded, quantity_text, rounded, rounded_quantity
 from opjoule.runs.evaluation.quantities.definition import ALL_TOLD, Quantities, told_path
 
-ABSENT = "not in result.json"
 NOT_IDENTIFIABLE: Final = "not identifiable"
 _SENSOR = re.compile(r"by_sensor\.(?P<number>\d+)\.(?P<key>.+)")
 """Path of a quantity from an additional sensor."""
@@ -73,7 +72,7 @@ def quantity(result: Mapping[str, Any], path: str) -> Quantity:
         return exact(entry, "1")
     if isinstance(entry, float):
         return unstated(float(entry), "s" if path.endswith("_s") else "1", "")
-    return missing(ABSENT)
+    return missing(Cause.ABSENT)
 
 
 def by_kind(result: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
@@ -114,7 +113,7 @@ def row(result: Mapping[str, Any], table: Quantities, path: str) -> Row:
 
 def part_text(path: str, of: Quantity) -> str:
     """The same for a quantity at a path; a part of a breakdown that has no value is not identifiable."""
-    is_part = path.startswith("by_") and of.value is None and of.reason != ABSENT
+    is_part = path.startswith("by_") and of.value is None and of.cause is not Cause.ABSENT
     return NOT_IDENTIFIABLE if is_part else quantity_text(of)
 
 

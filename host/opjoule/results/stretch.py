@@ -3,12 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from opjoule.base.units import Quantity, missing
+from opjoule.base.units import Cause, Quantity, missing
 from opjoule.energy.baseline import IdlePower, marginal_energy
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.energy.window import Window, window_energy_j
-from opjoule.runs.evaluation.quantities.repeat import NO_IDLE
 from opjoule.runs.record.groups import ABOVE_IDLE, ENERGY, PER_OPERATION
 
 NO_OPERATION = "no operation began in it"
@@ -50,7 +49,7 @@ def stretch_energy(
     Raises: WindowError: the window is empty or reaches outside the trace. GapError: too much of it was lost.
     """
     result = window_energy_j(cells, window, sensor)
-    above: Quantity = missing(NO_IDLE, "J")
+    above: Quantity = missing(Cause.NO_IDLE, "J")
     if idle is not None:
         above = marginal_energy(result, idle, sensor).energy
     seconds = Quantity.from_standard(window.duration_s, window.duration_s * result.timebase.relative_u, "s")
@@ -71,4 +70,4 @@ def stretch_energy(
 
 def _withheld(of: Quantity, withheld: Mapping[str, str], rests_on: Sequence[str]) -> Quantity:
     why = next((withheld[group] for group in rests_on if group in withheld), "")
-    return missing(f"withheld: {why}", of.unit) if why else of
+    return missing(why, of.unit, Cause.WITHHELD) if why else of

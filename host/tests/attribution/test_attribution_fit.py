@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from fitted_columns import NAMES, fit, fitted, reasons
 from opjoule.attribution.columns import NEIGHBOURS_U, ColumnSets, beyond_count
-from opjoule.attribution.verdict import TAIL_OF_READS
 from opjoule.attribution.window_groups import groups
+from opjoule.base.units import Cause
 
 
 def test_what_neighbours_say_of_all_kinds_together_is_believed_to_two_per_cent():
@@ -93,7 +93,7 @@ def test_rivals_that_disagree_widen_the_interval_as_bounds_do():
     assert reasons(decided, columns)["write_back"].startswith(
         "known only from a model of the medium: write_back drew 0"
     )
-    assert reasons(decided, columns, written=False)["read"].startswith(f"{TAIL_OF_READS}: read drew 0 to ")
+    assert reasons(decided, columns, written=False)["read"].startswith(f"{Cause.TAIL_OF_READS}: read drew 0 to ")
 
 
 def test_what_one_of_two_parts_drew_is_shared_out_in_the_middle_of_what_can_be():

@@ -8,7 +8,7 @@ from known_meter import KINDS, RUN_STARTS_S, experiment, watched  # path set abo
 from known_work import Choice, work
 from opjoule.attribution.attribute import attribute_runs
 from opjoule.attribution.overlap import SeenClock, Waits, operations_seen_in
-from opjoule.attribution.verdict import IN_STEP
+from opjoule.base.units import Cause
 from opjoule.energy.operations.operation_table import OperationTable
 
 IN_STEP_SEED = 25
@@ -39,7 +39,7 @@ def test_kinds_in_step_with_a_meter_that_sees_half_are_not_told():
     made = experiment(IN_STEP_SEED, Choice())
     assert made.known.drawn["family"] == "in step" and made.work.seen_fraction == 0.5
     attribution = attribute_runs([made.work])[0]
-    assert {attribution.operations[name].reason for name in ("read", "update")} == {IN_STEP}
+    assert {attribution.operations[name].cause for name in ("read", "update")} == {Cause.IN_STEP}
     all_seen = attribute_runs([replace(made.work, seen_fraction=1.0)])[0]
     assert not any(all_seen.operations[name].reason for name in ("read", "update"))
 

@@ -13,7 +13,7 @@ from opjoule.attribution.activities import Intervals
 from opjoule.attribution.attribute import attribute_runs
 from opjoule.attribution.counters import Counters
 from opjoule.attribution.medium import MediumRun, Transfers, medium_models
-from opjoule.attribution.verdict import TAIL_OF_READS
+from opjoule.base.units import Cause
 from opjoule.bench.simulation.part_powers import Steady
 from opjoule.runs.evaluation.quantities.attribution import activity
 
@@ -220,13 +220,13 @@ def found_nothing(parts):
 
 def test_a_part_without_a_column_is_not_found_and_never_nothing():
     repeat = SimpleNamespace(attribution=SimpleNamespace(activities={}))
-    for name, why in {
-        "tail": "the power shows no tail",
-        "write_back": "nothing was written to the medium outside of syncs",
-        "flush": "the engine reported no",
+    for name, (cause, why) in {
+        "tail": (Cause.NOT_FOUND, "not found: the power shows no tail"),
+        "write_back": (Cause.NOT_FOUND, "not found: nothing was written to the medium outside of syncs"),
+        "flush": (Cause.NOT_REPORTED, "the engine reported none"),
     }.items():
         energy = activity(name)(repeat)
-        assert energy.value is None and energy.reason.startswith(f"not found: {why}")
+        assert energy.value is None and energy.cause is cause and energy.reason.startswith(why)
 
 
 BEAT_S, SELECT_J = 12e-3, 1e-3
@@ -276,7 +276,7 @@ def test_a_run_that_moves_no_byte_has_no_part_of_the_medium_and_its_operations_a
 def test_a_run_without_a_write_is_not_said_to_depend_on_when_bytes_were_written():
     [reading] = attribute_runs([selecting(1, THROUGHOUT_S, 0.4)])
     said = reasons_of(reading)
-    assert said["select"].startswith(f"{TAIL_OF_READS}: select drew") and "between reads" in said["select"]
+    assert said["select"].startswith(f"{Cause.TAIL_OF_READS}: select drew") and "between reads" in said["select"]
     assert not any("model of the medium" in why or "writ" in why for why in said.values())
 
 

@@ -13,16 +13,9 @@ NAMES = {"fault", "faults", "notice", "warning", "reason", "banner"}
 """Variables that hold such words."""
 CUTS = {"startswith", "endswith", "removeprefix", "removesuffix", "partition", "rpartition", "split", "find", "index"}
 SEARCHES = {"search", "match", "fullmatch", "sub", "findall"}
-_CAUSE = "result.json has no kind of the cause of a missing value, only its reason"
 ALLOWED = {
     "host/opjoule/base/notices.py: self.text.partition": "a path at the beginning gets no capital",
-    "host/opjoule/base/units.py: self.reason.endswith": "files say by these words that a value is a lower bound",
     "host/opjoule/meters/serial/ready_flag.py: 'i2c_held' in faults": "counters of the firmware, by name",
-    "host/opjoule/pages/report/advice.py: 'collinear' in reason": _CAUSE,
-    "host/opjoule/pages/report/advice.py: 'too wide' in reason": _CAUSE,
-    "host/opjoule/pages/report/advice.py: 'too few windows' in reason": _CAUSE,
-    "host/opjoule/pages/report/terminal.py: energy.reason.startswith": _CAUSE,
-    "host/opjoule/pages/report/terminal.py: _OF_A_REPEAT.sub": _CAUSE,
 }
 """Place -> reason."""
 

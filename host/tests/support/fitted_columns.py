@@ -52,4 +52,5 @@ def fitted(*, wander_j=0.0, near_too_steep=1.0, own_variation=1.0, strays=0.0, s
 
 
 def reasons(fit_of_run, columns, **said):
-    return dict(zip(NAMES, verdicts(NAMES, 2, PARTS, columns, fit_of_run, COUNT * WINDOW_S, **said), strict=True))
+    found = verdicts(NAMES, 2, PARTS, columns, fit_of_run, COUNT * WINDOW_S, **said)
+    return {name: why.reason if why else "" for name, why in zip(NAMES, found, strict=True)}

@@ -223,7 +223,7 @@ FOUND: dict[str, Any] = {
     "sensor_model": {"shunt_ohm": 0.1, "shunt_tolerance": 0.01, "calibration": None},
     "simulation": {"models": "none: this record is synthetic"},
 }
-_LATER = "not separated yet: needs more than one run"
+_LATER = "collinear: needs more than one run"
 RESULT: dict[str, Any] = {
     "schema": {"name": "result", "version": 3},
     "repeats": 1,

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from opjoule.base.units import Cause
 from opjoule.energy.sensor_calibration import CALIBRATION
 from opjoule.results.quantities import by_kind, is_quantity, quantity
 from opjoule.runs.evaluation.quantities.definition import Quantities
@@ -86,9 +87,8 @@ def remedies(
 
 def _for_kinds(result: Mapping[str, Any], more: str, apart: str) -> list[str]:
     energies = {kind: quantity(result, f"by_operation.{kind}.energy_per_operation_j") for kind in by_kind(result)}
-    why = {name: energy.reason for name, energy in energies.items() if energy.value is None}
-    mixed = [name for name, reason in why.items() if "collinear" in reason or "too wide" in reason]
-    short = [name for name, reason in why.items() if "too few windows" in reason and name not in mixed]
+    mixed = [name for name, energy in energies.items() if energy.cause in (Cause.COLLINEAR, Cause.TOO_WIDE)]
+    short = [name for name, energy in energies.items() if energy.cause is Cause.FEW_WINDOWS]
     lines = []
     if mixed and apart:
         lines.append(f"run in mix blocks ({apart}): they separate {' and '.join(mixed)}")

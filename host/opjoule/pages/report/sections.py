@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from statistics import fmean
 from typing import Any, Final
 
-from opjoule.base.units import NOT_STATED, from_json, missing
+from opjoule.base.units import NOT_STATED, Cause, from_json, missing
 from opjoule.energy.operations.operation_table import Latency
 from opjoule.pages.drawing.markup import Child, Element, element, row, table
 from opjoule.pages.drawing.page import header
@@ -14,6 +14,8 @@ from opjoule.results.answer import TRACE_ONLY, Answer, in_words
 from opjoule.results.quantities import Row, is_quantity, rows
 from opjoule.results.rounding import NONE, percent, quantity_text, rounded, rounded_quantity
 from opjoule.runs.evaluation.quantities.definition import Quantities, Topic
+from opjoule.runs.evaluation.quantities.phases import phase_columns
+from opjoule.runs.record.groups import ABOVE_IDLE
 from opjoule.runs.record.result import RepeatValues
 
 
@@ -263,28 +265,24 @@ def _figure(of: RepeatValues, value: float | None, digits: int = 4) -> Element:
     return element("span", text, class_="figure")
 
 
-COLUMNS: Final = (
-    ("marginal_energy_j", "above idle", True),
-    ("energy_j", "in all", False),
-    ("duration_s", "time", False),
-    ("operations", "operations", False),
-    ("marginal_energy_per_operation_j", "per operation", True),
-)
-"""Keys below `by_phase.NAME` of result.json, their headings, and whether the uncertainty is shown."""
-HEAD: Final = ("phase", *(heading for _, heading, _ in COLUMNS))
+HEAD: Final = ("phase", *(of.column for of in phase_columns()))
 
 
 def phase_rows(result: Mapping[str, Any]) -> list[tuple[str, ...]]:
-    """One row per phase, in the order of their first mark: name and texts of COLUMNS; no rows without marks."""
+    """One row per phase, in the order of their first mark: name and texts; no rows without marks.
+
+    The uncertainty is shown of what is above idle.
+    """
     by_phase: Mapping[str, Mapping[str, Any]] = result.get("by_phase") or {}
+    columns = [(of.key.rpartition(".")[2], ABOVE_IDLE in of.rests_on) for of in phase_columns()]
     return [
-        (name, *(_text(figures.get(key), with_u=with_u) for key, _, with_u in COLUMNS))
+        (name, *(_text(figures.get(key), with_u=with_u) for key, with_u in columns))
         for name, figures in by_phase.items()
     ]
 
 
 def _text(entry: Mapping[str, Any] | None, *, with_u: bool) -> str:
-    quantity = from_json(entry) if entry else missing("not in result.json")
+    quantity = from_json(entry) if entry else missing(Cause.ABSENT)
     if not with_u and quantity.value is not None:
         return str(rounded(quantity.value, None, quantity.unit))
     shown = rounded_quantity(quantity)

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from opjoule.base.notices import Grade, NoticeKind
 from opjoule.base.terminal import terminal
-from opjoule.base.units import Quantity, exact
+from opjoule.base.units import Cause, Quantity, exact
 from opjoule.pages.report.advice import largest_parts, remedies
 from opjoule.pages.report.head import head_lines
 from opjoule.pages.report.sections import HEAD, phase_rows
@@ -130,8 +130,6 @@ def _limits(answer: Answer) -> Iterator[tuple[str, str]]:
 
 _SHOWN_ELSEWHERE: Final = ("idle", "harness", "foreground")
 _TOGETHER: Final = "unseparated"
-_NONE_OF_IT: Final = "not found: the engine"
-_OF_A_REPEAT: Final = re.compile(r"(repeat \d+: )?")
 
 
 def part_rows(answer: Answer) -> list[tuple[str, str]]:
@@ -140,12 +138,7 @@ def part_rows(answer: Answer) -> list[tuple[str, str]]:
     Parts that cannot be separated share one row; the last row gives the reasons in short.
     """
     parts = [*_kinds(answer.result), *_activities(answer)]
-    # The reason without its repeat and without figures, for example "too few windows".
-    unknown = {
-        name: _OF_A_REPEAT.sub("", number.reason, count=1).partition(":")[0]
-        for name, number, _ in parts
-        if number.value is None
-    }
+    unknown = {name: number.cause or number.reason for name, number, _ in parts if number.value is None}
     rows = [
         (name, f"{quantity_text(number)}  {note}")
         for name, number, note in parts
@@ -191,8 +184,7 @@ def _activities(answer: Answer) -> list[tuple[str, Quantity, str]]:
     for definition in answer.quantities.below("by_activity"):
         is_part = definition.topic is Topic.PART and definition.label not in _SHOWN_ELSEWHERE
         energy = answer.quantity(definition.key)
-        never = energy.value is None and energy.reason.startswith(_NONE_OF_IT)
-        if is_part and definition.top in answer.result and not never:
+        if is_part and definition.top in answer.result and energy.cause is not Cause.NOT_REPORTED:
             rows.append((definition.label.replace("_", "-"), energy, definition.meaning))
     return rows
 

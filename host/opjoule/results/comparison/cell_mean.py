@@ -54,10 +54,11 @@ def _mean_and_runs(results: Sequence[Mapping[str, Any]], of: Definition) -> tupl
     numbers = [quantity(result, of.key) for result in results]
     known = [number for number in numbers if number.value is not None]
     unit = next((number.unit for number in numbers if number.unit), of.unit)
-    reason = next((number.reason for number in (known or numbers) if number.reason), "")
+    why = next((number for number in (known or numbers) if number.reason), None)
     if not known:
-        return missing(reason or "no run has it", unit), 0
-    return unstated(fmean(map(float, known)), unit, reason or "uncertainty not stated in a run"), len(known)
+        return why.absent(unit) if why else missing("no run has it", unit), 0
+    mean = unstated(fmean(map(float, known)), unit, "uncertainty not stated in a run")
+    return mean.because(why) if why else mean, len(known)
 
 
 def sides_of(results: Sequence[Mapping[str, Any]], of: Definition) -> list[Quantity]:

@@ -18,12 +18,12 @@ from msgspec.structs import replace
 from opjoule.attribution.budgets import SCALE, SensorBudget
 from opjoule.attribution.shares import Attribution
 from opjoule.base.coverage import COVERAGE_FACTOR
-from opjoule.base.units import Quantity, exact, missing, unstated
+from opjoule.base.units import Cause, Quantity, exact, missing, unstated
 from opjoule.energy.operations.operation_table import OperationTable
 from opjoule.runs.evaluation.quantities.attribution import READS
 from opjoule.runs.evaluation.quantities.definition import ALL_TOLD, told_path
 from opjoule.runs.evaluation.quantities.figures import Figures, over_repeats
-from opjoule.runs.evaluation.quantities.repeat import NO_IDLE, Repeat
+from opjoule.runs.evaluation.quantities.repeat import Repeat
 
 PROCESSOR: Final = (0.25, 2.5)
 """Bounds of an operation's power while it works, over that of a processor that runs the loader without a database."""
@@ -90,7 +90,7 @@ def _whole(repeat: Repeat) -> Quantity:
         return repeat.attribution.whole
     marginal = repeat.energy.marginal
     if marginal is None:
-        return missing(NO_IDLE, "J")
+        return missing(Cause.NO_IDLE, "J")
     return SensorBudget.of([marginal]).whole
 
 
@@ -100,16 +100,16 @@ def _reads(repeat: Repeat, kind: str) -> Quantity:
     The windows of the repeat and the time for which the operations worked are two independent estimates: the mean is
     weighted by their variances. If they contradict each other, the interval reaches both.
     """
-    attribution, found, why = repeat.attribution, None, ""
+    attribution, found, why = repeat.attribution, None, missing(f"what a {kind} draws was not found", "J")
     if isinstance(attribution, Quantity):
-        why = attribution.reason
+        why = attribution
     elif found := attribution.operations.get(kind):
-        why, found = found.reason, None if kind in attribution.blind else found
+        why, found = found if found.reason else why, None if kind in attribution.blind else found
     known = [share for share in (found, _by_time(repeat, kind)) if share]
     if not known:
-        return missing(why or f"what a {kind} draws was not found", "J")
+        return why.absent("J")
     if len(known) == 1:
-        return replace(known[0], reason="")
+        return known[0].because(None)
     windows, time = known
     weight = time.standard_u**2 / (windows.standard_u**2 + time.standard_u**2)
     mean = Quantity.sum_of([windows.scale(weight), time.scale(1.0 - weight)])
@@ -183,7 +183,7 @@ def _figure(share: Quantity, repeat: Repeat, kind: str) -> Quantity:
         return _absent(kind)
     if share.u is None:
         return share.scale(1.0 / count)
-    return replace(share, shared=_shared_j(share, repeat), reason="").scale(1.0 / count)
+    return replace(share, shared=_shared_j(share, repeat)).because(None).scale(1.0 / count)
 
 
 def _absent(kind: str) -> Quantity:
@@ -223,7 +223,7 @@ def _own(repeat: Repeat, kind: str, told: Mapping[str, Quantity]) -> Quantity:
     if isinstance(repeat.attribution, Quantity):
         return repeat.attribution
     share = repeat.attribution.operations.get(kind, _absent(kind))
-    return missing(share.reason, "J") if share.reason else share
+    return share.absent("J") if share.reason else share
 
 
 def _harness(repeat: Repeat) -> Quantity:

@@ -19,13 +19,13 @@ from opjoule.attribution.sensed_medium import MediumTrace
 from opjoule.attribution.shares import Attribution
 from opjoule.attribution.work import Work
 from opjoule.base.notices import Notice, NoticeKind
-from opjoule.base.units import Quantity, missing
+from opjoule.base.units import Cause, Quantity, missing
 from opjoule.boards.databases.registry import background_threads
 from opjoule.energy.baseline import MarginalEnergy
 from opjoule.energy.operations import schemas
 from opjoule.energy.operations.operation_table import OperationTable
 from opjoule.runs.evaluation.quantities.attribution import READS
-from opjoule.runs.evaluation.quantities.repeat import NO_IDLE, Repeat, RepeatEnergy, SystemSamples
+from opjoule.runs.evaluation.quantities.repeat import Repeat, RepeatEnergy, SystemSamples
 from opjoule.runs.evaluation.repeat_energy import AlignedTrace, repeat_idle
 from opjoule.runs.record.phases import Cycle, Phase
 from opjoule.runs.record.run import LoaderSummary
@@ -86,14 +86,14 @@ def _work(
     cycle = run.cycle
     idle = repeat_idle(aligned, cycle)
     if idle is None:
-        return missing(NO_IDLE, "J")
+        return missing(Cause.NO_IDLE, "J")
     if not len(run.operations):
         return missing("the run has no recorded operation", "J")
     end = cycle.drain or cycle.work
     period_s, run_s = aligned.cells.period_ns * 1e-9, cycle.work.duration_s
     if run_s < max(SHORTEST_S, SAMPLES_MIN * period_s):
         why = f"the run lasted {run_s:.2g} s, and the meter samples every {period_s:.2g} s"
-        return missing(f"too few windows: {why}", "J")
+        return missing(why, "J", Cause.FEW_WINDOWS)
     start_ns, end_ns = cycle.work.start_board_ns, end.end_board_ns
     return Work(
         aligned.cells,

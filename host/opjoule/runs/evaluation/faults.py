@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from opjoule.base.notices import Notice, NoticeKind
-from opjoule.base.units import Quantity, missing
+from opjoule.base.units import Cause, Quantity, missing
 from opjoule.energy.error_bounds import SWAPPED, ErrorBounds
 from opjoule.energy.least_voltage import LeastVoltage, least_voltage
 from opjoule.energy.trace.power_trace import PowerTrace
@@ -135,13 +135,13 @@ def withhold(entries: Mapping[str, Any], withheld: Mapping[str, str], quantities
     for group, fault in withheld.items():
         for key in quantities.resting_on(group):
             if key in kept:
-                kept[key] = _withheld(key, f"withheld: {fault}", quantities)
+                kept[key] = _withheld(key, fault, quantities)
             by_repeat = {path: values for path, values in by_repeat.items() if path.split(".")[0] != key}
     return kept | ({"by_repeat": by_repeat} if "by_repeat" in entries else {})
 
 
-def _withheld(key: str, reason: str, quantities: Quantities) -> Any:  # a Quantity, or the entry of a group
+def _withheld(key: str, fault: str, quantities: Quantities) -> Any:  # a Quantity, or the entry of a group
     group = quantities.below(key)
     if not any(definition.required for definition in group):
         return None
-    return missing(reason, "" if "*" in group[0].key else group[0].unit)
+    return missing(fault, "" if "*" in group[0].key else group[0].unit, Cause.WITHHELD)

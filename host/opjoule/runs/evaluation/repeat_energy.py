@@ -14,13 +14,13 @@ from typing import Self
 from msgspec.structs import replace
 
 from opjoule.base.errors import DataFault
-from opjoule.base.units import Quantity, missing
+from opjoule.base.units import Cause, Quantity, missing
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.baseline import IdlePower, idle_power, marginal_energy
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.energy.window import EnergyResult, Window, window_energy_j
-from opjoule.runs.evaluation.quantities.repeat import NO_IDLE, RepeatEnergy
+from opjoule.runs.evaluation.quantities.repeat import RepeatEnergy
 from opjoule.runs.record.phases import Cycle, Phase, Role
 
 HARNESS = "harness"
@@ -92,7 +92,7 @@ class Harness:
         if found is None:
             return missing("the harness was not measured (--no-harness, or the run ended early)", "J")
         if idle is None:
-            return missing(NO_IDLE, "J")
+            return missing(Cause.NO_IDLE, "J")
         if not found.operations:
             return missing("the harness executed no operation", "J")
         try:

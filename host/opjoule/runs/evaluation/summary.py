@@ -16,7 +16,7 @@ import pyarrow as pa
 from opjoule.attribution.shares import Attribution
 from opjoule.base.errors import DataFault, RecordFault
 from opjoule.base.notices import Grade, Notice, NoticeKind
-from opjoule.base.units import Quantity, mean_shared, missing, unstated
+from opjoule.base.units import Cause, Quantity, mean_shared, missing, unstated
 from opjoule.energy.budget import Budget
 from opjoule.energy.near_range import near_range_notices
 from opjoule.energy.operations import schemas
@@ -36,13 +36,13 @@ from opjoule.runs.evaluation.attributed import (
     waiting_notices,
 )
 from opjoule.runs.evaluation.faults import short_run_notices, trace_faults
-from opjoule.runs.evaluation.marked_phases import by_path, by_phase, phase_figures
 from opjoule.runs.evaluation.quantities.common import COMMON, above_idle
 from opjoule.runs.evaluation.quantities.definition import Quantities
 from opjoule.runs.evaluation.quantities.figures import Figures, by_repeat, mean_budget
 from opjoule.runs.evaluation.quantities.operations import operations as operations_of
 from opjoule.runs.evaluation.quantities.operations import per_operation
-from opjoule.runs.evaluation.quantities.repeat import NO_IDLE, MediumEnergy, Repeat, RepeatEnergy, SystemSamples
+from opjoule.runs.evaluation.quantities.phases import by_phase, phase_figures
+from opjoule.runs.evaluation.quantities.repeat import MediumEnergy, Repeat, RepeatEnergy, SystemSamples
 from opjoule.runs.evaluation.repeat_energy import HARNESS, AlignedTrace, Harness, repeat_energy
 from opjoule.runs.evaluation.stability import busy_notices, stability_notices
 from opjoule.runs.evaluation.until import until_notices
@@ -93,14 +93,14 @@ def build_result(parts: AlignedRun) -> tuple[dict[str, Any], list[Notice]]:
     marked = _marked(record, aligned, repeats)
     told = told_figures(repeats)
     common = shared_with_others(made, quantities, figures)
-    common |= _shared_by_path(list(map(by_path, marked))) | _shared_by_path(told)
+    common |= _shared_by_path(marked) | _shared_by_path(told)
     result = {
         "repeats": len(repeats),
         **entries,
         **made,
         **({"shared": common} if common else {}),
         "by_repeat": by_repeat([{**own, **all_told} for own, all_told in zip(figures, told, strict=True)]),
-        **({"by_phase": by_phase(marked)} if any(marked) else {}),
+        **({"by_phase": by_phase([phase.name for phase in record.run.marked_phases], marked)} if any(marked) else {}),
         **harness,
         "alignment": parts.alignment.stated(),
         "timebase": repeats[0].energy.run.timebase.stated(),
@@ -231,9 +231,9 @@ def _repeat(
     )
 
 
-def _marked(record: RunRecord, aligned: AlignedTrace, repeats: Sequence[Repeat]) -> list[Mapping[str, Figures]]:
-    """Figures of each repeat's marked phases, by the phase's name."""
-    by_repeat: list[Mapping[str, Figures]] = []
+def _marked(record: RunRecord, aligned: AlignedTrace, repeats: Sequence[Repeat]) -> list[Figures]:
+    """Figures of each repeat's marked phases, by path."""
+    by_repeat: list[Figures] = []
     for repeat in repeats:
         marked = [phase for phase in record.run.marked_phases if phase.repeat == repeat.number]
         by_repeat.append(phase_figures(aligned, marked, repeat.energy.idle, repeat.operations))
@@ -258,8 +258,9 @@ def shared_with_others(
     shared_by_key = {
         key: budget.shared for key, budget in budgets.items() if isinstance(budget, Budget) and budget.shared
     }
-    paths = [quantity.key for quantity in quantities if quantity.formula and not quantity.budget]
-    return shared_by_key | _shared_by_path([{path: figures[path] for path in paths} for figures in repeats])
+    with_budget = {quantity.key for quantity in quantities if quantity.budget}
+    without = [{path: of for path, of in figures.items() if path not in with_budget} for figures in repeats]
+    return shared_by_key | _shared_by_path(without)
 
 
 def _shared_by_path(repeats: Sequence[Figures]) -> dict[str, Mapping[str, float]]:
@@ -279,7 +280,7 @@ def budgets(repeats: Sequence[RepeatEnergy]) -> dict[str, Any]:
         energies = [energy for repeat in repeats if (energy := getattr(repeat, name))]
         values_j = [energy.energy.value for energy in energies]
         made[key] = mean_budget([energy.budget for energy in energies], values_j) if energies else None
-    return made | ({} if made["budget"] else {"budget": missing(NO_IDLE, "J")})
+    return made | ({} if made["budget"] else {"budget": missing(Cause.NO_IDLE, "J")})
 
 
 def headline_budget(repeats: Sequence[Repeat]) -> Budget | None:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from opjoule.base.errors import AlignmentError, OpJouleError
 from opjoule.base.notices import Grade, Notice, NoticeKind, withheld_by
-from opjoule.base.units import Quantity, exact, missing
+from opjoule.base.units import Cause, Quantity, exact, missing
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.clocks.exchanges import METER_EXCHANGES, fit_exchanges, read_exchanges
 from opjoule.energy.cells import Cells
@@ -43,7 +43,7 @@ def conclude_trace(record: RunRecord) -> bool:
         numbers = trace_result(record)
         if odd:  # one of the clocks that give the seconds is wrong
             numbers = withhold(numbers, withheld_by(odd), TRACE.quantities)
-            numbers["duration_s"] = missing(f"withheld: {odd[0].text}", "s")
+            numbers["duration_s"] = missing(odd[0].text, "s", Cause.WITHHELD)
         if said := [*noted, *numbers.get("notices", [])]:
             numbers["notices"] = said
         contents = {"schema": RESULT_SCHEMA, "simulated": record.simulated, **numbers}

@@ -10,9 +10,10 @@ from opjoule.base.notices import Notice, NoticeKind
 from opjoule.base.units import counted
 from opjoule.boards.databases.registry import known_databases
 from opjoule.runs.evaluation.quantities.common import COMMON, SENSORS
-from opjoule.runs.evaluation.quantities.definition import FIRST, Definition, Quantities, Topic
+from opjoule.runs.evaluation.quantities.definition import FIRST, Quantities
 from opjoule.runs.evaluation.quantities.operations import KEY_VALUE, OPERATIONS
-from opjoule.runs.record.groups import ABOVE_IDLE, ENERGY, PER_OPERATION
+from opjoule.runs.evaluation.quantities.phases import PHASES
+from opjoule.runs.record.groups import PER_OPERATION
 from opjoule.runs.record.job_results import MONGOD, MONGODB_SERVER
 from opjoule.runs.record.phases import Role
 from opjoule.runs.record.result import stand_in
@@ -147,14 +148,6 @@ YCSB: Final = Wording(
 )
 
 
-_OF_A_PHASE: Final = (
-    ("energy_j", "J", "energy of a phase that the command marked", (ENERGY,)),
-    ("marginal_energy_j", "J", "the same less idle power times the phase's duration", (ENERGY, ABOVE_IDLE)),
-    ("duration_s", "s", "its duration", ()),
-    ("operations", "1", "operations marked in it", ()),
-    ("energy_per_operation_j", "J", "its energy over them", (ENERGY,)),
-    ("marginal_energy_per_operation_j", "J", "its energy above idle over them", (ENERGY, ABOVE_IDLE)),
-)
 _CHANGED: Final[dict[str, dict[str, Any]]] = {
     "marginal_energy_j": {
         "headline": "above idle",
@@ -169,15 +162,7 @@ _CHANGED: Final[dict[str, dict[str, Any]]] = {
     },
 }
 
-COMMAND_QUANTITIES: Final = Quantities(
-    (
-        *Quantities((*COMMON, *OPERATIONS, *SENSORS)).changed(_CHANGED),
-        *(
-            Definition(f"by_phase.*.{key}", unit, Topic.PART, meaning=meaning, rests_on=rests_on, required=False)
-            for key, unit, meaning, rests_on in _OF_A_PHASE
-        ),
-    )
-)
+COMMAND_QUANTITIES: Final = Quantities((*Quantities((*COMMON, *OPERATIONS, *SENSORS)).changed(_CHANGED), *PHASES))
 
 
 def _command(run: Run) -> Sequence[str]:

@@ -1,4 +1,4 @@
-"""Files of earlier schemas in today's form: their notices were lines of text, whose kind only the words tell."""
+"""Files of earlier schemas in today's form: only words told the kinds of notices and the causes of missing values."""
 
 import re
 from pathlib import Path
@@ -8,6 +8,7 @@ from msgspec import Struct, convert
 from msgspec.structs import replace
 
 from opjoule.base.notices import Notice, NoticeKind
+from opjoule.base.units import Cause
 from opjoule.runs.record.json_file import as_value, plain
 
 _WORDS: Final = (
@@ -51,9 +52,34 @@ def run_3(contents: dict[str, Any], path: Path) -> dict[str, Any]:
 
 
 def result_2(contents: dict[str, Any], path: Path) -> dict[str, Any]:
-    """A result.json of version 2, whose notices were lines."""
+    """A result.json of version 2, whose notices were lines, and whose missing values had no cause."""
     made = [_notice(line, NoticeKind.NOTE) for line in as_value(contents, _Result2, path).warnings]
-    return {key: value for key, value in contents.items() if key != "warnings"} | {"notices": plain(made)}
+    kept = {key: value for key, value in contents.items() if key != "warnings"}
+    return result_3(kept | {"notices": plain(made)}, path)
+
+
+_CAUSES: Final = (
+    (re.compile(r"(repeat \d+: )?not found: the engine reported no .*"), Cause.NOT_REPORTED),
+    (re.compile(f".*: {Cause.LOWER_BOUND}"), Cause.LOWER_BOUND),
+    (re.compile(".* samples of idle at the end of the meter's range"), Cause.CLIPPED),
+    *((re.compile(rf"(repeat \d+: )?{re.escape(cause)}(:.*)?", re.DOTALL), cause) for cause in Cause if cause),
+)
+"""Reasons that were written in these schemas -> their causes, the first that fits."""
+
+
+def result_3(contents: dict[str, Any], path: Path) -> dict[str, Any]:  # called like its elders
+    """A result.json of version 3, whose missing values had no cause."""
+    return {key: _with_cause(value) for key, value in contents.items()}
+
+
+def _with_cause(entry: Any) -> Any:
+    if not isinstance(entry, dict):
+        return entry
+    said = entry.get("reason")
+    if "unit" not in entry or not isinstance(said, str):
+        return {key: _with_cause(value) for key, value in entry.items()}
+    found = next((str(cause) for words, cause in _CAUSES if words.fullmatch(said)), None)
+    return {**entry, "cause": found} if found else entry
 
 
 def _notice(line: str, otherwise: NoticeKind) -> Notice:

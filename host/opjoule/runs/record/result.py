@@ -10,9 +10,9 @@ from opjoule.base.errors import RecordFault
 from opjoule.base.notices import Notice, NoticeKind
 from opjoule.clocks.cross_check import Check
 from opjoule.runs.record.json_file import Schema, as_value, read_json
-from opjoule.runs.record.older import result_2
+from opjoule.runs.record.older import result_2, result_3
 
-RESULT_SCHEMA: Final = Schema("result", 3)
+RESULT_SCHEMA: Final = Schema("result", 4)
 NUMBER_MAX: Final = 1e300
 """Limit for the check of a damaged file; no quantity comes near it."""
 _WORDS: Final = (str, bool)
@@ -76,7 +76,7 @@ def read_result(directory: Path) -> Conclusion:
     """Reads result.json of a run directory. Raises: RecordFault: absent or corrupt. NewerSchema: a newer version."""
     path = directory / "result.json"
     try:
-        contents = read_json(path, RESULT_SCHEMA, older={2: result_2})
+        contents = read_json(path, RESULT_SCHEMA, older={2: result_2, 3: result_3})
     except FileNotFoundError:
         why = "no result.json: the run did not end, see status in run.json"
         raise RecordFault(f"{directory}: {why}") from None

@@ -202,7 +202,7 @@ def kinds_that_go_together(advice, monkeypatch):
     assert not advice or advice[1] in MEASURE.parser()._option_string_actions
     summary = SimpleNamespace(mix_blocks=10 if advice else None)
     run = SimpleNamespace(loader={"run-1": summary}, found=SimpleNamespace(generator=None))
-    untold = {"value": None, "u": None, "unit": "J", "reason": "collinear: read always goes together with x"}
+    untold = {"value": None, "u": None, "unit": "J", "reason": "any words", "cause": "collinear"}
     result = {"by_operation": {"read": {"energy_per_operation_j": untold}}}
     return " ".join(remedies(result, YCSB, "", WORDING.apart(run)))  # type: ignore[arg-type]
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 from opjoule.base.notices import Notice, NoticeKind
+from opjoule.base.units import Cause
 from opjoule.cli.commands import main
 from opjoule.pages.report.advice import REMEDIES, largest_parts, remedies
 from opjoule.pages.report.terminal import print_summary
@@ -156,24 +157,26 @@ def test_every_part_of_a_budget_has_a_remedy() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reason", "apart", "says"),
+    ("cause", "apart", "says"),
     [
-        ("collinear: read always goes together with update", "--design", "(--design): they separate read"),
-        ("repeat 2: interval too wide: read drew 3 ± 2 J", "--design", "(--design): they separate read"),
+        (Cause.COLLINEAR, "--design", "(--design): they separate read"),
+        (Cause.TOO_WIDE, "--design", "(--design): they separate read"),
         (
-            "interval too wide: read drew 3 ± 2 J",
+            Cause.TOO_WIDE,
             "",
             "measure more work (more operations) to determine the cost of read",
         ),
         (
-            "too few windows: read rests on 2 stretches",
+            Cause.FEW_WINDOWS,
             "--design",
             "measure more work (more operations) to determine the cost of read",
         ),
     ],
 )
-def test_kinds_that_cannot_be_told_apart_lead_to_mix_blocks_or_to_more_work(reason: str, apart: str, says: str) -> None:
-    untold = {"value": None, "u": None, "unit": "J", "reason": reason}
+def test_kinds_that_cannot_be_told_apart_lead_to_mix_blocks_or_to_more_work(
+    cause: Cause, apart: str, says: str
+) -> None:
+    untold = {"value": None, "u": None, "unit": "J", "reason": "any words", "cause": cause}
     energy = {"value": 1e-6, "u": 1e-7, "unit": "J"}
     kinds = {"read": {"energy_per_operation_j": untold}, "update": {"energy_per_operation_j": energy}}
     advice = remedies({"by_operation": kinds}, YCSB.quantities, "more operations", apart)

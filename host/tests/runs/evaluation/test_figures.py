@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from opjoule.base.units import Quantity, mean_shared, missing, unstated
+from msgspec.structs import replace
+from opjoule.base.units import Cause, Quantity, mean_shared, missing, unstated
 from opjoule.energy.budget import PARTS, Budget
 from opjoule.runs.evaluation.quantities.figures import by_repeat, mean_budget, over_repeats
 from opjoule.runs.record.result import RepeatValues
@@ -52,8 +53,8 @@ def test_one_repeat_without_the_figure_takes_it_from_the_whole():
 
 
 def test_a_lower_bound_in_one_repeat_leaves_a_lower_bound():
-    bound = Quantity(3.0, None, "J", reason="at least this", unbounded=True)
-    assert over_repeats([Quantity(5.0, 0.1, "J"), bound]) == unstated(4.0, "J", "at least this")
+    bound = Quantity(3.0, None, "J", reason="at least this", cause=Cause.LOWER_BOUND)
+    assert over_repeats([Quantity(5.0, 0.1, "J"), bound]) == replace(bound, value=4.0)
 
 
 def test_each_repeat_is_listed_with_n_and_standard_deviation():

@@ -13,7 +13,7 @@ import quantities_page
 from msgspec import structs
 from opjoule.attribution.activities import background
 from opjoule.attribution.shares import Attribution
-from opjoule.base.units import Quantity, exact, missing
+from opjoule.base.units import Cause, Quantity, exact, missing
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.cells import Cells
 from opjoule.energy.operations.operation_table import OperationTable
@@ -29,6 +29,7 @@ from opjoule.runs.evaluation.quantities.common import COMMON, above_idle, counte
 from opjoule.runs.evaluation.quantities.definition import Definition, Quantities, Topic
 from opjoule.runs.evaluation.quantities.figures import by_repeat
 from opjoule.runs.evaluation.quantities.operations import KEY_VALUE, OPERATIONS, latency
+from opjoule.runs.evaluation.quantities.phases import PHASES
 from opjoule.runs.evaluation.quantities.repeat import Repeat, SystemSamples
 from opjoule.runs.evaluation.repeat_energy import AlignedTrace, repeat_energy
 from opjoule.runs.evaluation.result_file import result_json
@@ -116,7 +117,7 @@ def test_a_new_quantity_is_asked_of_every_result_in_its_unit():
 
 def test_a_new_quantity_is_withheld_with_what_it_rests_on():
     kept = withhold({"marginal_power_w": Quantity(1.0, 0.1, "W")}, {ABOVE_IDLE: "no rest"}, WITH_NEW)
-    assert kept["marginal_power_w"] == missing("withheld: no rest", "W")
+    assert kept["marginal_power_w"] == missing("no rest", "W", Cause.WITHHELD)
 
 
 def test_a_new_quantity_is_on_the_terminal(tmp_path, study_of):
@@ -161,12 +162,12 @@ def test_the_documented_tables_are_those_of_the_code():
 def test_every_quantity_is_documented():
     page = quantities_page.markdown()
     documented = {quantity.key for table in quantities_page.TABLES.values() for quantity in table}
-    assert documented == {quantity.key for quantity in YCSB}
+    assert documented == {quantity.key for quantity in (*YCSB, *PHASES)}
     assert all(f"{quantity.key.rpartition('.')[2]}`" in page and quantity.meaning in page for quantity in YCSB)
 
 
 def test_every_quantity_says_what_it_is():
-    assert [quantity.key for quantity in YCSB if not quantity.meaning] == []
+    assert [quantity.key for quantity in (*YCSB, *PHASES) if not quantity.meaning] == []
     known = {quantity.key for quantity in YCSB}
     named = {path for quantity in YCSB if quantity.line for path in quantities_named(quantity.line[1])}
     assert named <= known

@@ -4,7 +4,7 @@ import json
 
 import pytest
 from opjoule.base.notices import Notice, NoticeKind
-from opjoule.base.units import Quantity, missing
+from opjoule.base.units import Cause, Quantity, missing
 from opjoule.cli.measure.command import exit_status, print_outcome
 from opjoule.runs.evaluation.faults import withhold
 from opjoule.runs.evaluation.wording import YCSB_QUANTITIES as YCSB
@@ -56,7 +56,7 @@ def test_what_a_fault_makes_wrong_is_missing_with_the_fault_as_its_reason(group,
 
 
 def test_a_missing_number_keeps_its_unit():
-    assert withhold(entries(), {ENERGY: "x"}, YCSB)["power_w"] == missing("withheld: x", "W")
+    assert withhold(entries(), {ENERGY: "x"}, YCSB)["power_w"] == missing("x", "W", Cause.WITHHELD)
 
 
 def test_the_first_fault_of_a_group_is_kept(tmp_path):

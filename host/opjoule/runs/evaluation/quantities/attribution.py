@@ -7,11 +7,11 @@ from typing import Final
 from msgspec.structs import replace
 
 from opjoule.attribution.columns import FOREGROUND, TAIL, WRITE_BACK
-from opjoule.base.units import Quantity, missing, unstated
+from opjoule.base.units import Cause, Quantity, missing, unstated
 from opjoule.energy.comparison import difference
 from opjoule.runs.evaluation.quantities.common import above_idle, idle_power
 from opjoule.runs.evaluation.quantities.definition import Definition, Topic
-from opjoule.runs.evaluation.quantities.repeat import NO_IDLE, Repeat
+from opjoule.runs.evaluation.quantities.repeat import Repeat
 from opjoule.runs.record.groups import ABOVE_IDLE, ENERGY, PER_OPERATION
 
 _ALL: Final = (ENERGY, ABOVE_IDLE, PER_OPERATION)
@@ -23,7 +23,7 @@ _MEDIUM: Final = {
 
 def identified(share: Quantity) -> Quantity:
     """A share of the energy [J] with its own interval; missing if it is not identifiable."""
-    return missing(share.reason, "J") if share.reason else replace(share, shared={})
+    return share.absent("J") if share.reason else replace(share, shared={})
 
 
 def idle(repeat: Repeat) -> Quantity:
@@ -34,7 +34,7 @@ def idle(repeat: Repeat) -> Quantity:
 def foreground(repeat: Repeat) -> Quantity:
     """Energy of the operations during their execution, less the harness [J]."""
     if isinstance(repeat.attribution, Quantity):
-        return missing(repeat.attribution.reason, "J")
+        return repeat.attribution.absent("J")
     return _without_harness(identified(repeat.attribution.foreground), repeat.harness)
 
 
@@ -53,11 +53,11 @@ def activity(name: str) -> Callable[[Repeat], Quantity]:
 
     def of_repeat(repeat: Repeat) -> Quantity:
         if isinstance(repeat.attribution, Quantity):
-            return missing(repeat.attribution.reason, "J")
+            return repeat.attribution.absent("J")
         share = repeat.attribution.activities.get(name)
         if share is None:
-            why = _MEDIUM.get(name, f"the engine reported no {name}")
-            return missing(f"not found: {why}", "J")
+            known = _MEDIUM.get(name)
+            return missing(known, "J", Cause.NOT_FOUND) if known else missing(Cause.NOT_REPORTED, "J")
         return identified(share)
 
     return of_repeat
@@ -66,8 +66,8 @@ def activity(name: str) -> Callable[[Repeat], Quantity]:
 def unseparated(repeat: Repeat) -> Quantity:
     """Sum of the parts that are not identifiable [J]."""
     if isinstance(repeat.attribution, Quantity):
-        return missing(repeat.attribution.reason, "J")
-    rest = replace(repeat.attribution.unseparated, reason="")
+        return repeat.attribution.absent("J")
+    rest = repeat.attribution.unseparated.because(None)
     if repeat.attribution.foreground.reason:
         # The harness is identifiable, and part of the foreground.
         return _without_harness(rest, repeat.harness)
@@ -110,15 +110,15 @@ def medium(repeat: Repeat) -> Quantity:
     """Energy of the medium above idle [J], from the sensor in its supply, otherwise from the model."""
     if repeat.medium:
         marginal = repeat.medium.marginal
-        return marginal.energy if marginal else missing(NO_IDLE, "J")
+        return marginal.energy if marginal else missing(Cause.NO_IDLE, "J")
     if isinstance(repeat.attribution, Quantity):
-        return missing(repeat.attribution.reason, "J")
+        return repeat.attribution.absent("J")
     parts = ("sync", WRITE_BACK, TAIL)
     shares = [share for name, share in repeat.attribution.activities.items() if name in parts]
     if not shares:
-        return missing(f"not found: {_MEDIUM[WRITE_BACK]}", "J")
-    if why := next((share.reason for share in shares if share.reason), ""):
-        return missing(why, "J")
+        return missing(_MEDIUM[WRITE_BACK], "J", Cause.NOT_FOUND)
+    if unknown := next((share for share in shares if share.reason), None):
+        return unknown.absent("J")
     return unstated(math.fsum(map(float, shares)), "J", MODEL)
 
 
@@ -162,7 +162,7 @@ def amplification(repeat: Repeat, counter: str, *, writes: bool) -> Quantity:
     """Bytes to or from the medium during run and settle, divided by the bytes requested."""
     value_bytes = asked_bytes(repeat, writes)
     if isinstance(repeat.samples, Quantity):
-        return missing(repeat.samples.reason, "1")
+        return repeat.samples.absent("1")
     if not value_bytes:
         return missing(f"no operation {'wrote' if writes else 'read'} bytes of values", "1")
     moved_bytes = repeat.samples.grown(counter, settle=True)

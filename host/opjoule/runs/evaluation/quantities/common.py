@@ -9,25 +9,25 @@ from collections.abc import Sequence
 from statistics import fmean
 from typing import Final
 
-from opjoule.base.units import Quantity, exact, missing, unstated
+from opjoule.base.units import Cause, Quantity, exact, missing, unstated
 from opjoule.energy.baseline import MarginalEnergy
 from opjoule.energy.budget import PARTS
 from opjoule.energy.window import seen
 from opjoule.runs.evaluation.quantities.definition import LAST, Definition, Topic
-from opjoule.runs.evaluation.quantities.repeat import NO_IDLE, NO_SETTLE, Repeat
+from opjoule.runs.evaluation.quantities.repeat import Repeat
 from opjoule.runs.record.groups import ABOVE_IDLE, ENERGY
 
 
 def above_idle(name: str, repeat: Repeat) -> Quantity:
     """One of the energies above idle [J], by its name in RepeatEnergy."""
     known: MarginalEnergy | None = getattr(repeat.energy, name)
-    return known.energy if known else missing(NO_IDLE if repeat.energy.idle is None else NO_SETTLE, "J")
+    return known.energy if known else missing(Cause.NO_IDLE if repeat.energy.idle is None else Cause.NO_SETTLE, "J")
 
 
 def idle_power(repeat: Repeat) -> Quantity:
     """Mean power of the idle phases [W]."""
     idle = repeat.energy.idle
-    return idle.power if idle else missing(NO_IDLE, "W")
+    return idle.power if idle else missing(Cause.NO_IDLE, "W")
 
 
 def seconds(repeat: Repeat, length_s: float | None) -> Quantity:
@@ -41,7 +41,7 @@ def counter(repeat: Repeat, name: str, unit: str) -> Quantity:
     """Use of processor, medium or memory, from the system samples."""
     samples = repeat.samples
     if isinstance(samples, Quantity):
-        return missing(samples.reason, unit)
+        return samples.absent(unit)
     if name == "cpu":
         value = samples.grown("cpu_busy_s", settle=False) / (samples.span_s * samples.cores)
     elif name == "memory":

@@ -15,7 +15,8 @@ from opjoule.runs.evaluation.quantities.repeat import Repeat
 FIRST: Final = -1
 LAST: Final = 1
 
-Formula = Callable[[Repeat], Quantity]
+Formula = Callable[[Any], Quantity]
+"""Quantity of one repeat, or of one phase that the work marked in it."""
 Place = Literal["headline", "tile", "column", "line", "traced", "compared", "budget", "table"]
 
 ALL_TOLD: Final = "all_told_energy_per_operation_j"
@@ -61,7 +62,7 @@ class Definition:
     label: str = ""
     meaning: str = ""
     formula: Formula | None = None
-    """Quantity of one repeat; None if the measurement, not a repeat, gives it."""
+    """None if the measurement, not a repeat, gives the quantity."""
     over: Callable[[Sequence[Quantity]], Quantity] = over_repeats
     """Function that combines the figures of all repeats."""
     rests_on: tuple[str, ...] = ()
@@ -158,8 +159,8 @@ class Quantities:
         return Quantities(replace(definition, **changes.get(definition.key, {})) for definition in self)
 
     def figures(self, repeat: Repeat) -> Figures:
-        """All figures of one repeat by path."""
-        return {definition.key: definition.formula(repeat) for definition in self if definition.formula}
+        """All figures of one repeat by path, without those of its phases."""
+        return {of.key: of.formula(repeat) for of in self if of.formula and "*" not in of.key}
 
     def over_repeats(self, repeats: Sequence[Figures]) -> dict[str, Any]:
         """Each figure over all repeats, in the form of result.json: figures of one group are nested under its key."""

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean, stdev
 
-from opjoule.base.units import Quantity, mean_shared, missing
+from opjoule.base.units import Quantity, mean_shared
 from opjoule.energy.budget import Budget
 from opjoule.energy.repeats import repeat_standard_u
 from opjoule.runs.record.result import RepeatValues
@@ -24,12 +24,12 @@ def over_repeats(repeats: Sequence[Quantity]) -> Quantity:
     if absent:
         number, lacking = absent[0]
         whose = f"repeat {number}: " if len(absent) < len(repeats) else ""
-        return missing(whose + lacking.reason, lacking.unit)
+        return lacking.absent(lacking.unit, whose)
     if len(repeats) == 1:
         return repeats[0]
     values = [float(one) for one in repeats]
     if bound := next((one for one in repeats if one.unbounded), None):
-        return Quantity(fmean(values), None, bound.unit, reason=bound.reason)
+        return Quantity(fmean(values), None, bound.unit).because(bound)
     stated = [one for one in repeats if one.u is not None]
     common_u = fmean(one.standard_u for one in stated) if stated else 0.0
     excess = sum(one.excess for one in stated) / len(repeats)

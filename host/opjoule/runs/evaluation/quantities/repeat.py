@@ -9,15 +9,11 @@ from typing import Self
 import pyarrow as pa
 
 from opjoule.attribution.shares import Attribution
-from opjoule.base.units import Quantity, missing
+from opjoule.base.units import Cause, Quantity, missing
 from opjoule.energy.baseline import IdlePower, MarginalEnergy
 from opjoule.energy.operations.operation_table import Latency, OperationTable
 from opjoule.energy.window import EnergyResult
 from opjoule.runs.record.phases import Cycle
-
-NO_IDLE = "no idle baseline (--idle 0)"
-NO_SETTLE = "the run was not followed by a settle phase"
-NO_SAMPLES = "no system samples of the run"
 
 
 @dataclass(frozen=True)
@@ -63,12 +59,12 @@ class SystemSamples:
     def of_cycle(cls, table: pa.Table, cycle: Cycle, cores: int) -> Self | Quantity:
         """The samples of one repeat; Missing without samples around its run."""
         if len(table) < 2:
-            return missing(NO_SAMPLES)
+            return missing(Cause.NO_SAMPLES)
         stamps = table.column("board_ns").to_numpy()
         first = max(int(stamps.searchsorted(cycle.work.start_board_ns, "right")) - 1, 0)
         ends_ns = [phase.end_board_ns for phase in (cycle.work, cycle.drain or cycle.work)]
         last, settled = (min(int(row), len(table) - 1) for row in stamps.searchsorted(ends_ns))
-        return cls(table, first, last, settled, cores) if last > first else missing(NO_SAMPLES)
+        return cls(table, first, last, settled, cores) if last > first else missing(Cause.NO_SAMPLES)
 
     @property
     def span_s(self) -> float:
@@ -100,8 +96,8 @@ class Repeat:
     """Operations of the run by the loader's own count."""
     operations: OperationTable = field(default_factory=OperationTable.empty)
     """The run's operations; empty if the log is off."""
-    samples: SystemSamples | Quantity = field(default_factory=lambda: missing(NO_SAMPLES))
-    attribution: Attribution | Quantity = field(default_factory=lambda: missing(NO_IDLE))
+    samples: SystemSamples | Quantity = field(default_factory=lambda: missing(Cause.NO_SAMPLES))
+    attribution: Attribution | Quantity = field(default_factory=lambda: missing(Cause.NO_IDLE))
     harness: Quantity = field(default_factory=lambda: missing("the harness was not measured", "J"))
     """Energy of the loader itself for the same number of operations [J]."""
     core_w: float | None = None
