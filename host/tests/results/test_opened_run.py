@@ -9,7 +9,7 @@ import opjoule
 import pytest
 from opjoule.base.errors import BadInput, RecordFault, WindowError
 from opjoule.base.notices import Notice, NoticeKind
-from opjoule.base.units import missing
+from opjoule.base.units import Cause, missing
 from opjoule.runs.record.run_record import RunRecord
 from raw_record import OPERATIONS, REPEATS, finished_record
 from report_record import make_record, make_trace
@@ -80,8 +80,8 @@ def test_what_a_fault_withholds_is_withheld_of_a_stretch_too(directory, tmp_path
     run = opjoule.open_run(tmp_path / "faulty")
     energy = run.energy(run.phase("run"))
     assert energy.energy_j.u is not None
-    assert energy.marginal_energy_j == missing("withheld: settle did not end", "J")
-    assert energy.energy_per_operation_j == missing("withheld: the operation log is damaged", "J")
+    assert energy.marginal_energy_j == missing("settle did not end", "J", Cause.WITHHELD)
+    assert energy.energy_per_operation_j == missing("the operation log is damaged", "J", Cause.WITHHELD)
 
 
 def test_nothing_is_read_from_a_changed_file_and_nothing_is_written(tmp_path):
