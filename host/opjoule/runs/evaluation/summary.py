@@ -36,12 +36,13 @@ from opjoule.runs.evaluation.attributed import (
     waiting_notices,
 )
 from opjoule.runs.evaluation.faults import short_run_notices, trace_faults
+from opjoule.runs.evaluation.marked_phases import phase_figures
 from opjoule.runs.evaluation.quantities.common import COMMON, above_idle
 from opjoule.runs.evaluation.quantities.definition import Quantities
 from opjoule.runs.evaluation.quantities.figures import Figures, by_repeat, mean_budget
 from opjoule.runs.evaluation.quantities.operations import operations as operations_of
 from opjoule.runs.evaluation.quantities.operations import per_operation
-from opjoule.runs.evaluation.quantities.phases import by_phase, phase_figures
+from opjoule.runs.evaluation.quantities.phases import by_phase
 from opjoule.runs.evaluation.quantities.repeat import MediumEnergy, Repeat, RepeatEnergy, SystemSamples
 from opjoule.runs.evaluation.repeat_energy import HARNESS, AlignedTrace, Harness, repeat_energy
 from opjoule.runs.evaluation.stability import busy_notices, stability_notices

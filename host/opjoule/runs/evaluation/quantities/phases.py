@@ -4,24 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Self
+from typing import Final
 
-from msgspec.structs import replace
-
-from opjoule.base.errors import DataFault
-from opjoule.base.units import Cause, Quantity, exact, missing
-from opjoule.energy.baseline import IdlePower, marginal_energy
-from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, SQRT3
-from opjoule.energy.operations.operation_table import OperationTable
+from opjoule.base.units import Quantity, exact, missing
 from opjoule.runs.evaluation.quantities.definition import FIRST, Definition, Quantities, Topic
 from opjoule.runs.evaluation.quantities.figures import Figures, over_repeats
-from opjoule.runs.evaluation.repeat_energy import AlignedTrace
 from opjoule.runs.record.groups import ABOVE_IDLE, ENERGY
-from opjoule.runs.record.phases import Phase
 
 _NO_OPERATION: Final = "no operation was marked in this phase"
-_BOARD_CLOCK_U: Final = CRYSTAL_ERROR_MAX / SQRT3
-"""Relative standard uncertainty of the board's seconds."""
 
 
 @dataclass(frozen=True)
@@ -33,45 +23,6 @@ class MarkedPhase:
     duration: Quantity
     operations: float
     """Number of operations that began in them."""
-
-    @classmethod
-    def of(
-        cls, aligned: AlignedTrace, stretches: Sequence[Phase], idle: IdlePower | None, operations: OperationTable
-    ) -> Self:
-        """Sums over the stretches."""
-        energies, above = zip(*(_energies(aligned, phase, idle) for phase in stretches), strict=True)
-        lengths_s = [phase.duration_s for phase in stretches]
-        counts = [len(operations.started_in(phase.start_board_ns, phase.end_board_ns)) for phase in stretches]
-        return cls(
-            _together(energies),
-            _together(above),
-            _together([Quantity.from_standard(length_s, _BOARD_CLOCK_U * length_s, "s") for length_s in lengths_s]),
-            float(sum(counts)),
-        )
-
-
-def _energies(aligned: AlignedTrace, phase: Phase, idle: IdlePower | None) -> tuple[Quantity, Quantity]:
-    """Energy in all and above idle of one stretch; missing if it is outside the trace, or mostly lost."""
-    try:
-        energy = aligned.energy(phase, phase)
-    except DataFault as fault:
-        return (missing(str(fault), "J"),) * 2
-    above = marginal_energy(energy, idle, aligned.sensor).energy if idle else missing(Cause.NO_IDLE, "J")
-    return energy.energy, above
-
-
-def _together(parts: Sequence[Quantity]) -> Quantity:
-    """Sum of quantities whose systematic errors are common: the standard uncertainties add up, and so do the shared
-    errors, with their signs."""
-    if lacking := next((part for part in parts if part.value is None), None):
-        return lacking
-    value, unit = sum(map(float, parts)), parts[0].unit
-    if without := [part for part in parts if part.u is None]:
-        return replace(next((part for part in without if part.unbounded), without[0]), value=value)
-    names = dict.fromkeys(name for part in parts for name in part.shared)
-    shared = {name: sum(part.shared.get(name, 0.0) for part in parts) for name in names}
-    excess = max(part.excess for part in parts)
-    return Quantity.from_standard(value, sum(part.standard_u for part in parts), unit, excess, shared)
 
 
 PHASES: Final = (
@@ -112,14 +63,8 @@ def phase_columns() -> list[Definition]:
     return Quantities(PHASES).shown("column")
 
 
-def phase_figures(
-    aligned: AlignedTrace, marked: Sequence[Phase], idle: IdlePower | None, operations: OperationTable
-) -> Figures:
-    """Figures of one repeat's marked phases by path; phases of the same name are summed."""
-    stretches: dict[str, list[Phase]] = {}
-    for phase in marked:
-        stretches.setdefault(phase.name, []).append(phase)
-    phases = {name: MarkedPhase.of(aligned, named, idle, operations) for name, named in stretches.items()}
+def figures_of(phases: Mapping[str, MarkedPhase]) -> Figures:
+    """Figures of one repeat's phases, each by its path in result.json; `phases`: by name."""
     return {_path(of, name): of.formula(phase) for name, phase in phases.items() for of in PHASES if of.formula}
 
 
