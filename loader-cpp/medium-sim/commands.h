@@ -14,8 +14,10 @@ inline constexpr const char* kMediumVariable = "OPJOULE_MEDIUM_SIM";
 
 struct MediumServeOptions {
   std::string socket;
-  std::string state;  // folder of stat and meminfo
-  std::string live;   // FIFO; empty: none
+  std::string state;         // folder of stat and meminfo
+  std::string live;          // FIFO; empty: none
+  std::string files;         // folder of the medium's files, for the page cache; empty: none
+  uint64_t cache_bytes = 0;  // most bytes of them in memory; 0: no limit
   MediumSettings medium;
 };
 

@@ -51,6 +51,7 @@ void DirtyPages::count(int64_t at_ns, uint64_t written_through) {
   if (believed > 0) queue_->dirtied(at_ns, believed);
   if (written < 0) queue_->cancelled(at_ns, static_cast<uint64_t>(-written));
   if (read > 0) queue_->read(at_ns, static_cast<uint64_t>(read));
+  cache_->grown(believed + static_cast<uint64_t>(std::max<int64_t>(read, 0)));
 }
 
 void DirtyPages::look(uint64_t written_through) {

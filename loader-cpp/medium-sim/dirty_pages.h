@@ -12,6 +12,7 @@
 #include "board/proc_file.h"
 #include "medium-sim/guardian.h"
 #include "medium-sim/medium_queue.h"
+#include "medium-sim/page_cache.h"
 #include "medium-sim/writers.h"
 #include "medium-sim/written_by_calls.h"
 #include "processes/watched_processes.h"
@@ -20,8 +21,9 @@ namespace opjoule {
 
 class DirtyPages {
  public:
-  DirtyPages(MediumQueue* queue, Guardian* guardian, std::string marker)
-      : queue_(queue), holds_(guardian), marker_(std::move(marker)) {}
+  // `cache` learns of what is read and dirtied.
+  DirtyPages(MediumQueue* queue, PageCache* cache, Guardian* guardian, std::string marker)
+      : queue_(queue), cache_(cache), holds_(guardian), marker_(std::move(marker)) {}
 
   // Follows a process and its descendants from now on.
   void watch(pid_t pid);
@@ -45,6 +47,7 @@ class DirtyPages {
   void hold_those_ahead();
 
   MediumQueue* const queue_;
+  PageCache* const cache_;
   Holds holds_;
   const std::string marker_;  // in the environment of everything that is to be followed
   WatchedProcesses watched_;

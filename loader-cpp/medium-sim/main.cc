@@ -26,6 +26,10 @@ void add_serve(CLI::App& app, MediumServeOptions& options, double* flush_s, doub
   serve->add_option("--socket", options.socket, "socket for `medium-sim run`")->required();
   serve->add_option("--state", options.state, "folder for the files stat and meminfo")->required();
   serve->add_option("--live", options.live, "FIFO that gets the busy stretches");
+  CLI::Option* files = serve->add_option(
+      "--files", options.files, "folder of the medium's files; a line `drop` on stdin drops them");
+  serve->add_option("--cache-bytes", options.cache_bytes, "most bytes of these files in memory")
+      ->needs(files);
   serve->add_option("--write-bytes-per-s", medium.write_bytes_per_s, "sequential write rate")
       ->required()
       ->check(CLI::Range(1.0, 1e15));

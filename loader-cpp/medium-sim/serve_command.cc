@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "board/clock.h"
@@ -19,6 +20,7 @@
 #include "medium-sim/dirty_pages.h"
 #include "medium-sim/filter.h"
 #include "medium-sim/medium_files.h"
+#include "medium-sim/page_cache.h"
 #include "medium-sim/runs.h"
 #include "medium-sim/sync_calls.h"
 
@@ -66,7 +68,8 @@ class MediumServer {
  public:
   MediumServer(const MediumServeOptions& options, Guardian* guardian)
       : queue_(options.medium, board_ns()),
-        pages_(&queue_, guardian, std::string(kMediumVariable) + "=" + options.socket),
+        cache_(options.files, options.cache_bytes),
+        pages_(&queue_, &cache_, guardian, std::string(kMediumVariable) + "=" + options.socket),
         calls_(&queue_, guardian,
                [this](int64_t at_ns, pid_t tid) {
                  pages_.meet(tid);
@@ -100,6 +103,7 @@ class MediumServer {
     }
     if (now_ns >= next_say_ns_) {
       tell_real_disk();
+      tell_cache();
       tell_faults();
       next_say_ns_ = now_ns + kSayNs;
     }
@@ -126,10 +130,24 @@ class MediumServer {
         [this](Programs* programs) { calls_.forget(programs); });
   }
 
+  // Each line `drop` drops the page cache.
   void hear_stdin() {
     char text[256];
     const ssize_t got = ::read(STDIN_FILENO, text, sizeof text);
     stdin_ended_ = got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN);
+    for (ssize_t i = 0; i < got; ++i) {
+      if (text[i] != '\n') {
+        heard_ += text[i];
+        continue;
+      }
+      if (std::exchange(heard_, {}) == "drop") drop_cache();
+    }
+  }
+
+  void drop_cache() {
+    const CachedBytes bytes = cache_.drop();
+    print_line("{\"dropped\":{\"cached_bytes\":" + std::to_string(bytes.before) +
+               ",\"left_bytes\":" + std::to_string(bytes.left) + "}}");
   }
 
   void end() {
@@ -137,6 +155,7 @@ class MediumServer {
     calls_.release_all();
     files_->write(board_ns(), &queue_);
     tell_real_disk();
+    tell_cache();
     tell_faults();
   }
 
@@ -154,6 +173,12 @@ class MediumServer {
     }
   }
 
+  void tell_cache() {
+    const uint64_t bytes = cache_.beyond_bytes();
+    if (bytes == std::exchange(told_beyond_bytes_, bytes)) return;
+    print_line("{\"cache\":{\"beyond_bytes\":" + std::to_string(bytes) + "}}");
+  }
+
   // Nothing where no sync has ended since the last line.
   void tell_real_disk() {
     const RealDisk& disk = calls_.real_disk();
@@ -165,6 +190,7 @@ class MediumServer {
   }
 
   MediumQueue queue_;
+  PageCache cache_;
   DirtyPages pages_;
   SyncCalls calls_;
   Runs runs_;
@@ -176,6 +202,8 @@ class MediumServer {
   uint64_t told_syncs_ = 0;
   bool told_stopped_ = false;
   bool told_left_out_ = false;
+  uint64_t told_beyond_bytes_ = 0;
+  std::string heard_;
   bool stdin_ended_ = false;
 };
 

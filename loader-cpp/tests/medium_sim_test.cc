@@ -2,7 +2,11 @@
 // expects; none looks at how long something took.
 #include <doctest/doctest.h>
 
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <functional>
+#include <optional>
 #include <sstream>
 
 #include "board/clock.h"
@@ -37,7 +41,16 @@ class ServingMedium : public Program {
     for (int i = 0; i <= field; ++i) in >> value;
     return value;
   }
+  [[nodiscard]] uint64_t read_bytes() const { return stat(2) * 512; }
+  [[nodiscard]] uint64_t read_ms() const { return stat(3); }
   [[nodiscard]] uint64_t written_bytes() const { return stat(6) * 512; }
+  // Drops the page cache of its files; what it says of it.
+  Json drop() {
+    write("drop\n");
+    while (true)
+      if (const Json said = Json::parse(line().value()); said.contains("dropped"))
+        return said.at("dropped");
+  }
   [[nodiscard]] bool busy() const { return stat(8) > 0; }
   [[nodiscard]] uint64_t flushes() const { return stat(15); }
 
@@ -80,6 +93,41 @@ bool held(int pid) {
   const size_t name_end = stat.rfind(')');
   return name_end != std::string::npos && (stat[name_end + 2] == 't' || stat[name_end + 2] == 'T');
 }
+
+// A medium with one file of 16 MiB in the folder of which it bounds and drops the page cache.
+struct FilledMedium {
+  explicit FilledMedium(const Arguments& cache = {}, const std::string& read_rate = "1e9") {
+    REQUIRE(std::system("python3 -c 'import mmap, os'") == 0);  // its own files are cached then
+    std::filesystem::create_directory(files);
+    std::ofstream(files + "/a") << std::string(kBytes, 'x');
+    Arguments all = medium("1e9", "0");
+    all[3] = read_rate;
+    all.insert(all.end(), {"--files", files});
+    all.insert(all.end(), cache.begin(), cache.end());
+    serving.emplace(folder, all);
+  }
+
+  // Bytes that the medium has read once a program has read the file so often. The program's sync
+  // comes after all reads: programs that end are no longer looked at.
+  uint64_t read_by_program(int times, const std::string& how = kByCalls) {
+    OnMedium program(folder,
+                     "exec python3 -c 'import mmap, os\nfor _ in range(" + std::to_string(times) +
+                         "):\n with open(\"" + files + "/a\", \"rb\", buffering=0) as f: " + how +
+                         "\nf = os.open(\"" + folder / "b" +
+                         "\", os.O_CREAT | os.O_WRONLY)\nos.write(f, b\"x\")\nos.fsync(f)'");
+    CHECK(program.exit_code() == 0);
+    CHECK(serving->exit_code() == 0);
+    return serving->read_bytes();
+  }
+
+  static constexpr uint64_t kBytes = 16 << 20;
+  static constexpr const char* kByCalls = "f.read()";
+  static constexpr const char* kByMap =
+      "mmap.mmap(f.fileno(), 0, prot=mmap.PROT_READ).find(b\"y\")";
+  const Folder folder{on_disk()};
+  const std::string files = folder / "files";
+  std::optional<ServingMedium> serving;
+};
 
 }  // namespace
 
@@ -276,6 +324,51 @@ TEST_CASE("without a medium to serve it a command does not start") {
                   {"run", "--socket", folder / "none", "--", "touch", folder / "a"});
   CHECK(command.exit_code() != 0);
   CHECK_FALSE(std::filesystem::exists(folder / "a"));
+}
+
+TEST_CASE("what the page cache has costs the medium nothing") {
+  FilledMedium filled;
+  if (!filled.serving->first.at("slows")) return;
+  CHECK(filled.read_by_program(2) == 0);
+  CHECK(filled.serving->read_ms() == 0);
+}
+
+TEST_CASE("after the page cache was dropped a file is read from the medium, once") {
+  FilledMedium filled;
+  if (!filled.serving->first.at("slows")) return;
+  const Json dropped = filled.serving->drop();
+  CHECK(dropped.at("cached_bytes") == FilledMedium::kBytes);
+  CHECK(dropped.at("left_bytes") == 0);
+  CHECK(filled.read_by_program(2) == FilledMedium::kBytes);
+}
+
+TEST_CASE("reads take the medium the time that its rate says") {
+  FilledMedium filled({}, "1e8");
+  if (!filled.serving->first.at("slows")) return;
+  filled.serving->drop();
+  CHECK(filled.read_by_program(1) == FilledMedium::kBytes);
+  CHECK(filled.serving->read_ms() == FilledMedium::kBytes / 100'000);
+}
+
+TEST_CASE("a mapped file is read from the medium after the page cache was dropped") {
+  FilledMedium filled;
+  if (!filled.serving->first.at("slows")) return;
+  filled.serving->drop();
+  CHECK(filled.read_by_program(1, FilledMedium::kByMap) == FilledMedium::kBytes);
+}
+
+TEST_CASE("a file that the board's memory has no room for is read from the medium again") {
+  FilledMedium filled({"--cache-bytes", "4194304"}, "1e8");
+  if (!filled.serving->first.at("slows")) return;
+  filled.serving->drop();
+  CHECK(filled.read_by_program(3) >= 2 * FilledMedium::kBytes);
+}
+
+TEST_CASE("a file that the board's memory has room for is read from the medium once") {
+  FilledMedium filled({"--cache-bytes", "67108864"}, "1e8");
+  if (!filled.serving->first.at("slows")) return;
+  filled.serving->drop();
+  CHECK(filled.read_by_program(3) == FilledMedium::kBytes);
 }
 
 TEST_CASE("a reader of the medium's files never sees half of a line") {

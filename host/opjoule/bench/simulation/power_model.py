@@ -84,14 +84,19 @@ class BoardModel:
         return low_w + (high_w - low_w) * (busy - below)
 
     @property
+    def page_cache_bytes(self) -> int:
+        """Most bytes of files in memory."""
+        return int(AVAILABLE * self.memory_bytes)
+
+    @property
     def dirty_limit_bytes(self) -> int:
         """Dirty bytes above which writers wait."""
-        return int(DIRTY_LIMIT * AVAILABLE * self.memory_bytes)
+        return int(DIRTY_LIMIT * self.page_cache_bytes)
 
     @property
     def dirty_background_bytes(self) -> int:
         """Dirty bytes above which the kernel starts to write back."""
-        return int(DIRTY_BACKGROUND * AVAILABLE * self.memory_bytes)
+        return int(DIRTY_BACKGROUND * self.page_cache_bytes)
 
 
 @dataclass(frozen=True)

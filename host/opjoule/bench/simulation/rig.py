@@ -17,7 +17,7 @@ from opjoule.bench.simulation.imperfections import Imperfections, medium_chance
 from opjoule.bench.simulation.line_fifo import LineFifo
 from opjoule.bench.simulation.medium_simulator import PROGRAM, MediumSimulator
 from opjoule.bench.simulation.models import Models
-from opjoule.bench.simulation.power_model import LoadModel, PowerModel
+from opjoule.bench.simulation.power_model import BoardModel, LoadModel, PowerModel
 from opjoule.bench.simulation.supply import PERIOD_MS, SimulatedSupply, drawn_for
 from opjoule.boards.board import Board, ProbeOptions
 from opjoule.boards.connection.sessions import new_session
@@ -30,6 +30,7 @@ from opjoule.boards.programs.binaries import installed_here
 from opjoule.boards.programs.disturbance import Disturbance
 from opjoule.boards.programs.probe import Probe
 from opjoule.boards.state.board_state import read_facts
+from opjoule.boards.state.state_settings import AS_SIMULATED, StateSettings
 from opjoule.boards.virtual.machine import Machine
 from opjoule.clocks.exchanges import Exchange
 from opjoule.energy.operations.computer_load import COMPUTER
@@ -129,6 +130,24 @@ class RigSetup:
     disturbance: Disturbance | None = None
 
 
+@dataclass(eq=False)
+class SimulatedPreparation(Preparation):
+    """Preparation of a simulated board: the directory on its medium, and its page cache."""
+
+    simulator: MediumSimulator
+    drops: bool
+    """Whether the page cache is dropped before each run."""
+
+    def prepare(self) -> list[str]:
+        """Creates the directory; returns a line for each action."""
+        return [*super().prepare(), *(["page cache dropped before each run"] if self.drops else [])]
+
+    def before_run(self) -> None:
+        """Drops the page cache. Raises: RigFault: the medium's files stay in memory."""
+        if self.drops:
+            self.simulator.drop_cache()
+
+
 @dataclass(frozen=True)
 class SimulatedRig:
     """A simulated board and the meter on its supply, whose load follows the board's activity.
@@ -155,20 +174,23 @@ def twin_rig(
     *,
     imperfections: Imperfections | None = None,
     twin_profile: Path | None = None,
+    wanted: StateSettings = AS_SIMULATED,
 ) -> Iterator[SimulatedRig]:
     """A simulated rig whose errors and medium are drawn at random.
 
     Args:
         imperfections: the rig's errors, instead of drawn ones.
         twin_profile: output of `measure.py twin --fit`; its board, medium and supply replace the stated ones.
+        wanted: state of the board, of which it takes the keys in SIMULATED.
     """
     models, seed = Models.with_profile(twin_profile), options.seed
     stated = models.load(board, medium_chance(board.medium, seed))
     drawn = imperfections or drawn_for(board.profile, stated.greatest_w, seed)
     drawn = drawn.on(models.supply) if models.own_supply else drawn
-    power = PowerModel(stated.board, stated.medium, drawn.supply)
+    power = PowerModel(_with_memory(stated.board, wanted.memory_mb), stated.medium, drawn.supply)
     model = EnginePower(power, seed, one_thread=background_threads(options.database) == 1)
-    with simulated_rig(board.profile, drawn, power, model, options) as rig:
+    drops = wanted.page_cache == "drop"
+    with simulated_rig(board.profile, drawn, power, model, options, drops=drops) as rig:
         yield replace(rig, facts={**rig.facts, **models.facts()})
 
 
@@ -183,6 +205,7 @@ def simulated_rig(
     course: bool = True,
     wired: bool = True,
     slowed: bool = True,
+    drops: bool = False,
     probe: Callable[..., DelayedProbe] = DelayedProbe,
 ) -> Iterator[SimulatedRig]:
     """A simulated board; its medium slows processes under its probe, and they feed the model.
@@ -192,6 +215,7 @@ def simulated_rig(
         course: whether to keep the true energy over time.
         wired: False: the edges of the sync line do not reach the meter.
         slowed: False: the files are not on the board's medium.
+        drops: whether the page cache is dropped before each run, and bounded by the board's memory.
         probe: the probe's class, or a function that starts one.
     Raises: RigFault: the folder exists already, or a simulator does not start.
     """
@@ -206,7 +230,7 @@ def simulated_rig(
     with ExitStack() as opened:
         opened.callback(shutil.rmtree, files, ignore_errors=True)
         program = options.root / "build" / "loader" / PROGRAM
-        simulator = MediumSimulator(program, power.board, power.medium)
+        simulator = MediumSimulator(program, power.board, power.medium, files if drops else None)
         opened.callback(simulator.close)
         supply = SimulatedSupply(
             drawn,
@@ -235,16 +259,22 @@ def simulated_rig(
         under = simulator.under if slowed else ()
         sync = f"virtual:{line.path}" if options.sync != "none" else None
         watching = ProbeOptions(sync, extra=(*watched, *live), under=under, start=start)
-        board = _board(profile, supply.folder / new_session(), Medium(str(files)), watching, options)
+        preparation = SimulatedPreparation(LocalShell(), Medium(str(files)), simulator, drops)
+        board = _board(profile, supply.folder / new_session(), preparation, watching, options)
         opened.callback(board.close)
         why_not = simulator.why_not
         notes = [f"this computer cannot slow the simulated medium's writes: {why_not}"] if why_not else []
         yield SimulatedRig(board, supply, supply.meter, {**supply.facts(), "notes": notes})
 
 
-def _board(profile: Profile, folder: Path, medium: Medium, probe: ProbeOptions, options: RigSetup) -> Board:
+def _with_memory(board: BoardModel, memory_mb: int) -> BoardModel:
+    """The board with at most so much memory; 0 for all of its own."""
+    return replace(board, memory_bytes=min(board.memory_bytes, memory_mb << 20)) if memory_mb else board
+
+
+def _board(profile: Profile, folder: Path, preparation: Preparation, probe: ProbeOptions, options: RigSetup) -> Board:
     folder.mkdir()
-    shell = LocalShell()
+    shell = preparation.shell
     return Board(
         profile.name,
         profile.cores,
@@ -253,7 +283,7 @@ def _board(profile: Profile, folder: Path, medium: Medium, probe: ProbeOptions, 
         facts={**read_facts(shell).values, "connection": "simulated"},
         session=str(folder),
         kept=str(options.kept or ""),
-        preparation=Preparation(shell, medium),
+        preparation=preparation,
         probe=probe,
         disturbance=options.disturbance,
     )

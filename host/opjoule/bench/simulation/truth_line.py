@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from opjoule.base.errors import RecordFault
 from opjoule.base.units import Quantity, counted, from_json
-from opjoule.bench.simulation.part_course import COURSE, PARTS, TAIL, WRITE_BACK, PartCourse
+from opjoule.bench.simulation.part_course import COURSE, PARTS, READING, TAIL, WRITE_BACK, PartCourse
 from opjoule.energy.operations.operation_table import ACTIVITIES
 from opjoule.results.comparison.cell_mean import stated_mean
 from opjoule.results.comparison.compared_run import ComparedRun
@@ -26,6 +26,8 @@ from opjoule.runs.evaluation.quantities.definition import ALL_TOLD, Definition
 from opjoule.runs.record.phases import Cycle, Phase, worked_repeats
 from opjoule.runs.record.run_record import RunRecord
 
+UNSEEN: Final = 0.001
+"""Energy of the medium's reads over that of all operations up to which no figure shows it."""
 WHOLE = "energy_j"
 """Column of the file with the total energy of all parts."""
 
@@ -144,10 +146,18 @@ def known_figures(record: Path) -> list[KnownFigure]:
     return known + _kinds(parts_j, result, true.get("marginal_energy_j")) + _activities(parts_j, result)
 
 
-def _kinds(own_j: dict[str, float], result: dict[str, Any], above_idle_j: float | None) -> list[KnownFigure]:
-    """Each kind of operation with energy: what it causes in all, and while it is carried out."""
+def _kinds(parts_j: dict[str, float], result: dict[str, Any], above_idle_j: float | None) -> list[KnownFigure]:
+    """Each kind of operation with energy: what it causes in all, and while it is carried out.
+
+    A single kind has caused the medium's reads. Of several kinds nothing is said, since it is not known which did.
+    """
     counts = {kind: entry["count"]["value"] for kind, entry in by_kind(result).items()}
-    told_j = {kind: own_j[kind] for kind in counts if own_j.get(kind)}
+    own_j = {kind: parts_j[kind] for kind in counts if parts_j.get(kind)}
+    if (reading_j := parts_j.get(READING, 0.0)) > UNSEEN * math.fsum(own_j.values()):
+        if len(counts) > 1:
+            return []
+        own_j = {kind: drawn_j + reading_j for kind, drawn_j in own_j.items()}
+    told_j = dict(own_j)
     writing = [kind for kind in told_j if kind not in READS]
     if len(counts) == 1 and above_idle_j is not None:
         told_j = dict.fromkeys(counts, above_idle_j)

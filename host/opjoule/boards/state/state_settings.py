@@ -2,9 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal, Self, get_args, get_type_hints
+from typing import Final, Literal, Self, get_args, get_type_hints
 
 from opjoule.base.errors import BadInput, unknown
+
+SIMULATED: Final = ("page_cache", "memory_mb")
+"""Keys that a simulated board takes. The rest of its state is its own."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,10 @@ class StateSettings:
             kind = kinds[key]
             values[key] = _number(value, key, where) if kind is int else _word(value, key, where, get_args(kind))
         return replace(self, **values)  # type: ignore[arg-type]
+
+
+AS_SIMULATED: Final = StateSettings(page_cache="keep")
+"""State of a simulated board for which nothing else is asked."""
 
 
 def _number(value: object, key: str, where: str) -> int:

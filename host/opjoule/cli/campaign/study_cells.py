@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from opjoule.base.errors import BadInput
 from opjoule.base.scripts import RUNS
+from opjoule.boards.state.state_settings import SIMULATED
 from opjoule.campaign.axes import AXES, several, words_of
 from opjoule.campaign.past_times import TimeNeeded, past_times, shipped_times, time_needed
 from opjoule.cli.campaign.file import CampaignFile, PlannedCell, cell_options, check_size
@@ -55,8 +56,7 @@ def workload_cells(study: StudyFolder, options: StudyOptions, only: Mapping[str,
         asked = {**_of_axes(study, cell, options), **study.options(cell)}
         asked |= {name: values[0] for name, values in counts.items()}
         if options.simulate:
-            of_board = {STATE, *(name for name, axis in AXES.items() if axis.option == STATE)}
-            asked = {name: value for name, value in asked.items() if name not in of_board}
+            asked = _on_simulated_board(asked)
         words = (*words_of(asked), "--seed", str(options.seed))
         read = cell_options(words, cell)
         given = {name: value for name in _GIVEN if (value := getattr(options, name)) is not None}
@@ -70,6 +70,13 @@ def workload_cells(study: StudyFolder, options: StudyOptions, only: Mapping[str,
         made = PlannedCell(cell, measured, study.rank(cell))
         by_words.setdefault(words, made)
     return list(by_words.values())
+
+
+def _on_simulated_board(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """A cell's options with the part of the board's state that a simulated board takes."""
+    others = {name for name, axis in AXES.items() if axis.option == STATE and axis.key not in SIMULATED}
+    state = [word for word in asked.get(STATE, ()) if word.partition("=")[0] in SIMULATED]
+    return {**{name: value for name, value in asked.items() if name not in others}, STATE: state}
 
 
 def _of_axes(study: StudyFolder, cell: Mapping[str, str], options: StudyOptions) -> dict[str, Any]:

@@ -35,7 +35,7 @@ from opjoule.boards.media.medium import FOLDER as KEPT_FOLDER
 from opjoule.boards.programs.disturbance import Disturbance, find_disturbance
 from opjoule.boards.rig.board import described_medium, open_board, preview
 from opjoule.boards.rig.file import Rig, check_sync, read_rig
-from opjoule.boards.state.state_settings import StateSettings
+from opjoule.boards.state.state_settings import AS_SIMULATED, SIMULATED, StateSettings
 from opjoule.campaign.campaign import run_conditions
 from opjoule.campaign.measurement import directory_name, measure
 from opjoule.cli.databases import LOADER, Availability, availability, built_in
@@ -161,7 +161,8 @@ def check_simulated(plan: Plan, options: MeasuringOptions) -> None:
     refused = {"--meter": options.meter, "--storage-meter": options.storage_meter}
     if plan.board.profile.name != VIRTUAL:
         carrier = None if options.sync == "none" else options.sync
-        refused |= {"--sync": carrier, "--state": " ".join(options.state)}
+        others = [word for word in options.state if word.partition("=")[0] not in SIMULATED]
+        refused |= {"--sync": carrier, "--state": " ".join(others)}
     if options.rig != RIG_FILE:
         refused["--rig"] = str(options.rig)
     for name, value in refused.items():
@@ -365,11 +366,11 @@ def _simulated_rig(
         sync=options.sync,
         disturbance=disturbance,
     )
+    wanted = parse_properties(options.state)
     if plan.board.profile.name == VIRTUAL:
-        wanted = parse_properties(options.state)
         return virtual_rig(plan.board, setup, wanted=wanted, say=lambda line: print(line, file=sys.stderr, flush=True))
     profile = plan.twin_profile.checked if plan.twin_profile else None
-    return twin_rig(plan.board, setup, twin_profile=profile)
+    return twin_rig(plan.board, setup, twin_profile=profile, wanted=AS_SIMULATED.changed(wanted, "--state"))
 
 
 def sweep(root: Path) -> list[Path]:

@@ -19,13 +19,15 @@ def started(tmp_path):
     """Starts a simulator whose program says given lines, then waits for the end of its input, or ends at once."""
     opened = []
 
-    def start(*lines, ends=False):
+    def start(*lines, ends=False, dropped="", files=None):
         program = tmp_path / "medium-sim"
         body = "".join(f"print({line!r}, flush=True)\n" for line in lines)
-        program.write_text(f"#!{sys.executable}\nimport sys\n{body}{'' if ends else 'sys.stdin.read()'}\n")
+        answers = f"for line in sys.stdin:\n assert line == 'drop\\n' and {dropped!r}\n print({dropped!r}, flush=True)"
+        arguments = f"open({str(tmp_path / 'arguments')!r}, 'w').write(' '.join(sys.argv))"
+        program.write_text(f"#!{sys.executable}\nimport sys\n{arguments}\n{body}{'' if ends else answers}\n")
         program.chmod(0o700)
         model = load_model("rpi3", "sd")
-        opened.append(MediumSimulator(program, model.board, model.medium))
+        opened.append(MediumSimulator(program, model.board, model.medium, files))
         return opened[-1]
 
     yield start
@@ -69,6 +71,35 @@ def test_a_disk_that_is_hardly_slower_is_no_warning(started):
     simulator = started(GREETING, disk(50, 90_000), FAULT)
     faults_of(simulator)
     assert simulator.warnings() == []
+
+
+def test_the_page_cache_of_its_files_is_bounded_by_the_boards_memory_and_dropped(started, tmp_path):
+    said = '{"dropped": {"cached_bytes": 5000000, "left_bytes": 4096}}'
+    started(GREETING, files=tmp_path / "files", dropped=said).drop_cache()
+    words = (tmp_path / "arguments").read_text().split()
+    bound = int(words[words.index("--cache-bytes") + 1])
+    assert words[words.index("--files") + 1] == str(tmp_path / "files")
+    assert bound == int(0.8 * load_model("rpi3", "sd").board.memory_bytes)
+
+
+def test_files_that_stay_in_memory_are_a_fault_of_the_rig(started, tmp_path):
+    said = '{"dropped": {"cached_bytes": 5000000, "left_bytes": 5000000}}'
+    with pytest.raises(RigFault, match=r"5 MB of the simulated medium's files stay in memory.*page_cache=keep"):
+        started(GREETING, files=tmp_path, dropped=said).drop_cache()
+
+
+def test_a_page_cache_cannot_be_dropped_after_its_end(started, tmp_path):
+    simulator = started(GREETING, ends=True, files=tmp_path)
+    faults_of(simulator)
+    with pytest.raises(RigFault, match="has ended"):
+        simulator.drop_cache()
+
+
+def test_a_page_cache_beyond_the_boards_memory_is_a_warning_of_the_run(started, tmp_path):
+    simulator = started(GREETING, '{"cache": {"beyond_bytes": 7000000}}', FAULT, files=tmp_path)
+    faults_of(simulator)
+    (said,) = simulator.warnings()
+    assert said.startswith("up to 7 MB more than the simulated board's memory")
 
 
 def test_if_it_ends_by_itself_that_is_a_fault_and_the_medium_works_no_more(started):

@@ -37,3 +37,24 @@ def test_settle_waits_for_the_dirty_pages_that_a_run_leaves(tmp_path):
     assert samples["dirty_bytes"][0] / rate < 1.1 * busy_s < 1.1 * settle.duration_s
     drawn_j = PartCourse.read(out / PARTS).between(settle.start_board_ns, settle.end_board_ns)["write_back"]
     assert drawn_j == pytest.approx(record.medium.active_w * busy_s, rel=0.1)
+
+
+@pytest.mark.parametrize("page_cache", ["drop", "keep"])
+def test_reads_that_the_page_cache_would_miss_take_the_medium_s_time_and_energy(tmp_path, page_cache):
+    """After the page cache was dropped; what it holds takes neither."""
+    out = tmp_path / "record"
+    record = measure(
+        out, "sqlite", "rpi3", "sd", "--workload", "c", "--records", "20000", "--operations", "2000", "--value-size",
+        "1000", "--state", f"page_cache={page_cache}",
+    )  # fmt: skip
+    assert not record.run.faults
+    whole = PartCourse.read(out / PARTS)
+    drawn_j = whole.between(int(whole.board_ns[0]), int(whole.board_ns[-1]))["reading"]
+    read_bytes = float(np.ptp(record.system["device_read_bytes"]))
+    if page_cache == "keep":
+        assert read_bytes == drawn_j == 0
+        return
+    assert 2e6 < read_bytes < 30e6  # distinct pages of the requests; the whole database at most
+    busy_s = read_bytes / record.medium.read_bytes_per_s
+    assert next(phase for phase in record.run.phases if phase.name == "run").duration_s > 0.8 * busy_s
+    assert drawn_j == pytest.approx(record.medium.active_w * busy_s, rel=0.02)

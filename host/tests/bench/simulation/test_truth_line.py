@@ -124,6 +124,27 @@ def test_a_result_that_withholds_its_kinds_has_the_truth_of_the_rest(tmp_path):
     assert truth_lines_of(tmp_path, stated) == ["SIMULATED truth: flush 2.000 J; stated 2.00 ± 0.50 J holds it"]
 
 
+@pytest.mark.parametrize(
+    ("kinds", "truths"), [(("read",), ["read, all told 25.00 mJ", "read 5.33 mJ"]), (("read", "update"), [])]
+)
+def test_the_mediums_reads_belong_to_a_single_kind_and_of_several_nothing_is_said(tmp_path, kinds, truths):
+    (tmp_path / "simulator-parts.csv").write_text(f"board_ns,read,update,reading\n0,0,0,0\n{30 * SECOND_NS},5,5,3\n")
+    number = {"value": 0.01, "u": 0.005, "unit": "J"}
+    kind = {
+        "count": {"value": 1000, "u": 0, "unit": "1"},
+        "energy_per_operation_j": number,
+        "all_told_energy_per_operation_j": number,
+    }
+    stated = {
+        "operations": {"value": 1000, "u": 0, "unit": "1"},
+        "marginal_energy_j": {"value": 25.0, "u": 0.5, "unit": "J"},
+        "by_operation": dict.fromkeys(kinds, kind),
+    }
+    lines = truth_lines_of(tmp_path, stated)
+    assert len(lines) == len(truths)
+    assert all(truth in line for truth, line in zip(truths, lines, strict=True)), lines
+
+
 def test_of_a_run_that_was_cut_off_no_truth_is_given(tmp_path):
     """The simulator stopped with it."""
     stated = {"run_energy_j": {"value": 39.0, "u": 2.0, "unit": "J"}}

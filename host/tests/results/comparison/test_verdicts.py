@@ -136,6 +136,20 @@ def test_the_media_of_a_table_are_compared_and_a_simulated_one_is_circular():
         assert answer.words.startswith("agreed; factor agreed (SIMULATED; circular: "), answer.words
 
 
+def test_disk_bytes_of_a_simulation_say_whether_the_page_cache_was_dropped():
+    of = replace(conclusion(2.5), measure="disk_bytes")
+    for state, says in (({}, True), ({"page_cache": "keep"}, True), ({"page_cache": "drop"}, False)):
+        there = [
+            replace(sample, sides={"disk_bytes": sample.sides["bandwidth"]})
+            for sample in (
+                *samples("a", *A, simulated=True, settings=state),
+                *samples("b", *B, simulated=True, settings=state),
+            )
+        ]
+        (verdict,) = judged(of, there=there)
+        assert ("the simulation did not drop the page cache" in verdict.words) == says
+
+
 def test_an_interval_that_contains_almost_any_factor_does_not_agree_with_the_papers():
     (verdict,) = judged(conclusion(2.5), there=[*samples("a", 30.0, 3.0), *samples("b", 1.0, 20.0)])
     low, high = verdict.limits

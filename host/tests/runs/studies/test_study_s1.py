@@ -98,10 +98,12 @@ def test_another_medium_takes_the_place_of_the_studys_own_and_has_a_folder_of_it
 
 
 def test_a_simulated_board_has_a_state_of_its_own():
-    """Nothing of the study's state is asked of it, and what differs in nothing else is one cell."""
+    """It takes memory and page cache of the study's state, and what differs only in the rest is one cell."""
     words = ["--device", "odroid-c2", "--simulate", "--only", "figure=journaling"]
     plans = planned(*words)
-    assert len(plans) == 6 and not any(options.state for _, options in plans)
+    assert len(plans) == 6 and {options.state for _, options in plans} == {("page_cache=drop",)}
+    plans = planned("--device", "rpi4", "--simulate", "--only", "figure=2")
+    assert {tuple(sorted(options.state)) for _, options in plans} == {("memory_mb=1024", "page_cache=drop")}
     plans = planned("--device", "odroid-c2", "--only", "figure=journaling")
     assert len(plans) == 12
 

@@ -36,7 +36,9 @@ WIDEST: Final = 10.0
 """Ratio of an interval's ends from which it says nothing about a factor: it would contain almost any."""
 SIMULATED: Final = "SIMULATED"
 ELSEWHERE: Final = "another computer than the paper's"
-CACHED: Final = "the simulation does not drop the page cache"
+CACHED: Final = "the simulation did not drop the page cache"
+_PAGE_CACHE: Final = "page_cache"
+"""Key of the board's state."""
 Logs = tuple[Quantity, Quantity]
 """Logarithms of one measure in the two cells of a conclusion."""
 _NAMED: Final = {DEVICE: "board", STORAGE: "medium", SCALE: "size"}
@@ -224,7 +226,8 @@ def _caveats(study: StudyFolder, of: PaperConclusion, samples: Sequence[Sample])
     if simulated:
         known = {*of.to, *(of.of if of.to_phase else ())}
         said += [f"circular: {words}" for axis, words in study.circular.items() if axis in known]
-        said += [CACHED] if "disk" in of.measure else []
+        dropped = all(sample.settings.get(_PAGE_CACHE) == "drop" for sample in samples if sample.simulated)
+        said += [CACHED] if "disk" in of.measure and not dropped else []
     return tuple(dict.fromkeys([*said, *([] if {**study.said_of, **of.said_of, **of.of}.get(DEVICE) else [ELSEWHERE])]))
 
 
@@ -261,6 +264,7 @@ def samples_of_workload(runs: Iterable[ComparedRun], measures: Iterable[str]) ->
                 continue
         settings = {name: run.asked.get(name) for name in (DEVICE, STORAGE)}
         settings |= {SCALE: f"{float(run.asked.get(SCALE) or 1):g}"}
+        settings |= dict(change.partition("=")[::2] for change in run.asked.get("state") or ())
         samples.append(
             Sample(
                 {axis: str(value) for axis, value in cell.items()},
