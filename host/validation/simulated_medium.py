@@ -96,7 +96,8 @@ class Record:
         drawn = json.loads((place / IMPERFECTIONS).read_text())["medium"]
         self.medium = MediumModel(**drawn)
         self.board: BoardModel = Models.stated().load(BoardAndMedium(find_profile(device), storage)).board
-        self.run = RunRecord.open(place).run
+        opened = RunRecord.open(place)
+        self.run, self.faults = opened.run, opened.faults
         table = pq.read_table(place / "system.parquet")
         self.system = {name: table[name].to_numpy().astype(float) for name in table.column_names}
         operations = pq.read_table(place / "operations.parquet")

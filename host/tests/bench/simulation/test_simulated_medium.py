@@ -28,7 +28,7 @@ def test_settle_waits_for_the_dirty_pages_that_a_run_leaves(tmp_path):
         out, "sqlite", "rpi3", "sd", "--records", "500", "--operations", "400", "--value-size", "100000",
         "-p", "readproportion=0", "-p", "updateproportion=1", "-p", "settle=none",
     )  # fmt: skip
-    assert not record.run.faults
+    assert not record.faults
     settle = next(phase for phase in record.run.phases if phase.name == "settle")
     samples, rate = record.within(settle), record.medium.write_bytes_per_s
     assert samples["dirty_bytes"][0] > 20e6
@@ -47,7 +47,7 @@ def test_reads_that_the_page_cache_would_miss_take_the_medium_s_time_and_energy(
         out, "sqlite", "rpi3", "sd", "--workload", "c", "--records", "20000", "--operations", "2000", "--value-size",
         "1000", "--state", f"page_cache={page_cache}",
     )  # fmt: skip
-    assert not record.run.faults
+    assert not record.faults
     whole = PartCourse.read(out / PARTS)
     drawn_j = whole.between(int(whole.board_ns[0]), int(whole.board_ns[-1]))["reading"]
     read_bytes = float(np.ptp(record.system["device_read_bytes"]))
