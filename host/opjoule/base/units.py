@@ -314,8 +314,10 @@ def missing(reason: str, unit: str = "", cause: Cause = Cause.OTHER) -> Quantity
     return Quantity(None, None, unit, reason=f"{cause}: {reason}" if cause else reason, cause=cause)
 
 
-def from_json(entry: Mapping[str, Any]) -> Quantity:
-    """The quantity with these fields from result.json."""
+def from_json(entry: Mapping[str, Any] | Quantity) -> Quantity:
+    """The quantity with these fields from result.json, which may have been read already."""
+    if isinstance(entry, Quantity):
+        return entry
     stated = {name: entry[name] for name in Quantity.__struct_fields__[:6] if entry.get(name) is not None}
     lacking = {} if "value" in stated else {"reason": "no reason recorded"}
     return convert({"value": None, "u": None, "unit": "", **lacking, **stated}, Quantity)

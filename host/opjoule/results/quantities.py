@@ -118,8 +118,8 @@ def part_text(path: str, of: Quantity) -> str:
 
 
 def is_quantity(entry: object) -> bool:
-    """True for an object with a value, an uncertainty and a unit."""
-    return isinstance(entry, Mapping) and {"value", "u", "unit"} <= entry.keys()
+    """True for a quantity, and for an object with a value, an uncertainty and a unit."""
+    return isinstance(entry, Quantity) or (isinstance(entry, Mapping) and {"value", "u", "unit"} <= entry.keys())
 
 
 def _walk(entry: Mapping[str, Any], path: str, table: Quantities) -> Iterator[str]:

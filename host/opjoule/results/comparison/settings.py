@@ -1,15 +1,17 @@
 """Settings of a run by group, so that runs can be checked for comparability.
 
 A group is an argument of `compare.py --although`; a new group is a row of `GROUPS`. Thousands of runs are stored in
-compact copies: equal texts once, and small objects for the numbers of result.json.
+compact copies: equal texts once, and the numbers of result.json as quantities.
 """
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
+from opjoule.base.units import from_json
+from opjoule.results.quantities import is_quantity
 from opjoule.runs.studies.definition import COMMAND, SYSTEM
 
 Settings = Mapping[str, Mapping[str, str]]
@@ -151,43 +153,13 @@ def disagreements(runs: Sequence[Settings], apart_from: Iterable[str] = ()) -> l
     ]
 
 
-FIELDS: Final = ("value", "u", "unit")
-
-
-class Number(Mapping[str, Any]):
-    """A number of result.json: a read-only mapping that takes less memory than a dict."""
-
-    __slots__ = ("_more", "_u", "_unit", "_value")
-
-    def __init__(self, entry: Mapping[str, Any]) -> None:
-        """Raises: KeyError: a field of FIELDS is missing."""
-        self._value, self._u, self._unit = entry["value"], entry["u"], kept(entry["unit"])
-        self._more = tuple((sys.intern(key), kept(entry[key])) for key in entry if key not in FIELDS)
-
-    def __getitem__(self, key: str) -> Any:
-        """A field. Raises: KeyError: unknown name."""
-        if key in FIELDS:
-            return getattr(self, f"_{key}")
-        return dict(self._more)[key]
-
-    def __iter__(self) -> Iterator[str]:
-        """Names of the fields."""
-        yield from FIELDS
-        yield from dict(self._more)
-
-    def __len__(self) -> int:
-        """Number of fields."""
-        return len(FIELDS) + len(self._more)
-
-
 def kept(contents: Any) -> Any:
     """The contents of a JSON file in a form that takes less memory."""
     if isinstance(contents, str):
         return sys.intern(contents)
     if isinstance(contents, Mapping):
-        if contents.keys() >= set(FIELDS):
-            return Number(contents)
-        return {sys.intern(key): kept(value) for key, value in contents.items()}
+        inside = {sys.intern(key): kept(value) for key, value in contents.items()}
+        return from_json(inside) if is_quantity(inside) else inside
     return [kept(item) for item in contents] if isinstance(contents, list) else contents
 
 

@@ -7,16 +7,19 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from opjoule.results.comparison.settings import Number, kept, settings_of
+from opjoule.base.units import Quantity, from_json
+from opjoule.results.comparison.settings import kept, settings_of
+from opjoule.results.quantities import quantity
 
 ROOT = Path(__file__).resolve().parents[4]
+FINITE = st.floats(-1e300, 1e300)
 NUMBERS = st.fixed_dictionaries(
     {
-        "value": st.none() | st.floats(allow_nan=False),
-        "u": st.none() | st.floats(allow_nan=False),
+        "value": st.none() | FINITE,
+        "u": st.none() | st.floats(0, 1e300),
         "unit": st.text(),
     },
-    optional={"k": st.floats(1, 3), "reason": st.text()},
+    optional={"k": st.floats(1, 3), "reason": st.text("abc", min_size=1)},
 )
 CONTENTS = st.recursive(
     NUMBERS | st.none() | st.booleans() | st.integers() | st.text(),
@@ -24,21 +27,24 @@ CONTENTS = st.recursive(
 )
 
 
+def read(contents):
+    """The contents with each number as a quantity."""
+    if isinstance(contents, dict):
+        return from_json(contents) if "unit" in contents else {key: read(entry) for key, entry in contents.items()}
+    return [read(entry) for entry in contents] if isinstance(contents, list) else contents
+
+
 @pytest.mark.slow
 @given(CONTENTS)
 def test_contents_are_the_same(contents):
-    assert kept(contents) == contents
+    assert kept(contents) == read(contents)
 
 
 @given(NUMBERS)
-def test_a_number_reads_like_its_dict(entry):
-    number = kept(entry)
-    assert isinstance(number, Number)
-    assert {**number} == entry
-    assert len(number) == len(entry)
-    assert number.keys() >= {"value", "u", "unit"}
-    assert number.get("k") == entry.get("k")
-    assert number.get("absent", 7) == 7
+def test_a_number_becomes_a_quantity_that_reads_alike(entry):
+    number = kept({"a": {"b": entry}})
+    assert isinstance(number["a"]["b"], Quantity)
+    assert quantity(number, "a.b") == from_json(entry)
 
 
 def test_results_of_many_runs_take_a_fifth_less_memory():
