@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
+from opjoule.base.units import NOT_STATED, unstated
 from opjoule.pages.plots.phases import figure_name
 from opjoule.pages.plots.style import COLOURS, INK, canvas, legend
 from opjoule.results.comparison.study.rows import StudyTable, apart_from
@@ -86,5 +87,6 @@ def _cell(axes: Axes, systems: Sequence[str], best: Best, x: int, y: int) -> Non
     colour = COLOURS[systems.index(best.system) % len(COLOURS)]
     axes.add_patch(Rectangle((x + 0.02, y + 0.04), 0.96, 0.92, facecolor=colour, alpha=OPACITY, linewidth=0))
     doubt = "~" if best.differs is False else ""
-    words = f"{doubt}{best.system}\n{value_words(best.value, None, best.measure)}{' [1 run]' if best.single else ''}"
+    value = value_words(unstated(float(best.mean), "", NOT_STATED), best.measure)
+    words = f"{doubt}{best.system}\n{value}{' [1 run]' if best.single else ''}"
     axes.text(x + 0.5, y + 0.5, words, ha="center", va="center", fontsize=5, color=INK)

@@ -13,7 +13,7 @@ from matplotlib.patches import Patch
 from opjoule.base.units import Quantity
 from opjoule.pages.plots.style import INK, canvas, fill, legend, lie_apart, name_places
 from opjoule.results.comparison.study.rows import PhaseRow, Place, StudyTable
-from opjoule.results.comparison.study.table import mean_with_u
+from opjoule.results.comparison.study.table import mean_of
 from opjoule.results.comparison.value_words import measure_unit, measure_words
 from opjoule.results.rounding import NONE, rounded
 
@@ -121,7 +121,7 @@ def bars_figure(study: StudyTable, place: Place) -> Figure:
         unit = measure_unit(measure) if "_per_" not in measure else "1"
         for at, (system, style) in enumerate(styles.items()):
             group = rows_of(rows, phase, system)
-            value = _mean([row.measures.get(measure) for row in group])
+            value = _mean(group, measure)
             _bar_with_words(panel, group, value, None, unit, at, style)
     for panel, phase in zip(panels[len(study.bars) :], phases, strict=True):
         panel.set_title(f"{phase}: energy", fontsize=8)
@@ -166,7 +166,7 @@ def _of_bars(rows: Sequence[PhaseRow], per: str) -> tuple[float | None, ...]:
 
     Joules; the time of a phase is in seconds, that of an operation in microseconds.
     """
-    time = _mean([row.measures.get(f"per_{per}_us") for row in rows]) if per else seconds(rows)
+    time = _mean(rows, f"per_{per}_us") if per else seconds(rows)
     energy = "energy_per_operation_j" if per else "energy_j"
     return time, *joules(rows, energy), joules(rows, f"marginal_{energy}")[0]
 
@@ -187,7 +187,7 @@ def scale_upwards(axes: Axes, values: Iterable[float | None]) -> None:
 
 def seconds(rows: Sequence[PhaseRow]) -> float | None:
     """Duration of one run of a phase [s], measured by the job, else from the marks; mean over records."""
-    return _mean([row.measures.get("mean_s", row.measures.get("duration_s")) for row in rows])
+    return _mean(rows, "mean_s", "duration_s")
 
 
 def joules(rows: Sequence[PhaseRow], name: str) -> tuple[float | None, float | None]:
@@ -196,7 +196,8 @@ def joules(rows: Sequence[PhaseRow], name: str) -> tuple[float | None, float | N
     For a repeated phase, of the calls of one run; mean over records.
     """
     sides = _of_one_run(rows, name)
-    return mean_with_u(sides) if sides else (None, None)
+    mean = mean_of(sides) if sides else None
+    return (mean.value, mean.u) if mean else (None, None)
 
 
 def _of_one_run(rows: Sequence[PhaseRow], name: str) -> list[Quantity]:
@@ -205,14 +206,16 @@ def _of_one_run(rows: Sequence[PhaseRow], name: str) -> list[Quantity]:
     sides: list[Quantity] = []
     for row in rows:
         if {per_call, _CALLS} <= row.measures.keys():
-            sides.append(row.side(per_call).scale(row.measures[_CALLS]))
+            sides.append(row.measures[per_call].scale(float(row.measures[_CALLS])))
         elif name in row.measures:
-            sides.append(row.side(name))
+            sides.append(row.measures[name])
     return sides
 
 
-def _mean(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
+def _mean(rows: Sequence[PhaseRow], *measures: str) -> float | None:
+    """Mean over the rows of the first of some measures that a row has; None if none has any."""
+    there = [next((row.measures[name] for name in measures if name in row.measures), None) for row in rows]
+    known = [float(of) for of in there if of]
     return fmean(known) if known else None
 
 

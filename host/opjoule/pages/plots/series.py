@@ -9,10 +9,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from opjoule.base.units import Quantity
 from opjoule.pages.plots.phases import figure_name, rows_of
 from opjoule.pages.plots.style import COLOURS, FILLS, MARKERS, canvas, legend
 from opjoule.results.comparison.study.rows import PhaseRow, Place, StudyTable, apart_from
-from opjoule.results.comparison.study.table import mean_with_u
 from opjoule.results.comparison.value_words import measure_unit, measure_words
 
 PANELS_A_ROW: Final = 5
@@ -103,8 +103,8 @@ def _line(panel: Axes, rows: list[PhaseRow], axis: str, measure: str, number: in
     for row in rows:
         points.setdefault(int(row.cell[axis]), []).append(row)
     sizes = sorted(points)
-    means = [mean_with_u([row.side(measure) for row in points[size]]) for size in sizes]
-    shown = [(size, value, u or 0.0) for size, (value, u) in zip(sizes, means, strict=True) if value > 0]
+    means = [Quantity.mean([row.measures[measure] for row in points[size]]) for size in sizes]
+    shown = [(size, float(mean), mean.u or 0.0) for size, mean in zip(sizes, means, strict=True) if float(mean) > 0]
     if shown:
         xs, ys, bars = zip(*shown, strict=True)
         low = [min(u, 0.99 * value) for value, u in zip(ys, bars, strict=True)]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from opjoule.base.units import Quantity
 from opjoule.pages.plots.phases import cold_figures
 from opjoule.pages.plots.style import SIMULATED, drawn
 from opjoule.results.comparison.study.rows import PhaseRow, StudyTable
@@ -16,9 +17,10 @@ TIMES = "\N{MULTIPLICATION SIGN}"
 
 
 def row(system: str, phase: str, refused: str = "", **measures: float) -> PhaseRow:
-    u = {name: 0.1 * value for name, value in measures.items() if name.startswith("energy")}
-    cell = {"system": system}
-    return PhaseRow("s9", cell, phase, 1, Path("record"), True, measures=measures, u=u, not_supported=refused)
+    known = {
+        name: Quantity(value, 0.1 * value if name.startswith("energy") else 0.0, "") for name, value in measures.items()
+    }
+    return PhaseRow("s9", {"system": system}, phase, 1, Path("record"), True, measures=known, not_supported=refused)
 
 
 ROWS = (

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from opjoule.base.units import exact
 from opjoule.pages.plots.phases import joules, seconds, study_figures
 from opjoule.pages.plots.style import SIMULATED, drawn
 from opjoule.results.comparison.study.rows import PhaseRow, StudyTable
@@ -18,9 +19,9 @@ PHASES = ("LOAD", "READ", "COUNT")
 def row(system: str, phase: str, rows: str = "100", **measures: float) -> PhaseRow:
     refused = "has none" if not measures else ""
     cell = {"system": system, "rows": rows}
-    return PhaseRow(
-        "s9", cell, phase, 1, Path("record"), True, operations=500, measures=measures, not_supported=refused
-    )
+    known = {name: exact(value, "") for name, value in measures.items()}
+    about = "s9", cell, phase, 1, Path("record"), True
+    return PhaseRow(*about, operations=500, measures=known, not_supported=refused)
 
 
 def study(*rows: PhaseRow) -> StudyTable:
@@ -111,7 +112,7 @@ def test_quicker_systems_without_joules_are_named_beside_the_best_of_the_others(
     made = replace(study(*slow, *quick), best={"energy_j": "least", "mean_s": "least"})
     of_energy, of_time = best_systems(made)
     assert (of_energy.system, of_energy.too_short) == ("two", (("four", 0.001), ("three", 0.002)))
-    assert of_time.value == 0.001 and not of_time.too_short
+    assert of_time.mean.value == 0.001 and not of_time.too_short
     energy, _ = best_tables(made)
     assert list(energy.columns[1].cells) == ["(two 2.000\N{NO-BREAK SPACE}J [1 run])"]
     (line,) = too_short(made)

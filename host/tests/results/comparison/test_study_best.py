@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from opjoule.base.units import Quantity
+from opjoule.base.units import Quantity, exact, unstated
 from opjoule.pages.plots.phases import joules
 from opjoule.results.comparison.study.rows import PhaseRow, StudyTable
 from opjoule.results.comparison.study.table import (
@@ -15,7 +15,7 @@ from opjoule.results.comparison.study.table import (
     best_systems,
     best_tables,
     how_sure,
-    mean_with_u,
+    mean_of,
     value_words,
 )
 from opjoule.results.comparison.value_words import measure_words
@@ -23,9 +23,8 @@ from opjoule.results.comparison.value_words import measure_words
 KEY = "energy_per_operation_j"
 
 
-def row(system: str, block: int, value: float, u: float | None = 0.01) -> PhaseRow:
-    stated = {} if u is None else {KEY: u}
-    return PhaseRow("s9", {"system": system}, "LOAD", block, Path("r"), True, 100, {KEY: value}, stated)
+def row(system: str, block: int, value: float, u: float = 0.01, k: float = 2.0) -> PhaseRow:
+    return PhaseRow("s9", {"system": system}, "LOAD", block, Path("r"), True, 100, {KEY: Quantity(value, u, "J", k)})
 
 
 def study(*rows: PhaseRow) -> StudyTable:
@@ -60,7 +59,7 @@ def test_the_spread_of_runs_counts_and_not_only_what_each_states() -> None:
     made = study(*(row(name, at, value) for name, mean in (("one", 1.0), ("two", 1.2)) for at, value in
                    enumerate((mean, 1.5 * mean, 0.6 * mean))))  # fmt: skip
     (best,) = best_systems(made)
-    assert best.differs is False and best.u is not None and best.u > 0.5
+    assert best.differs is False and best.mean.u is not None and best.mean.u > 0.5
     assert cell_of(made).startswith("~one") and how_sure(made) == [
         "~: another system does not differ from the best, or is undecided"
     ]
@@ -68,17 +67,16 @@ def test_the_spread_of_runs_counts_and_not_only_what_each_states() -> None:
 
 def test_the_figure_has_the_interval_of_the_table() -> None:
     rows = [row("one", at, value) for at, value in enumerate((1.0, 1.5, 0.6))]
-    rows = [replace(sample, measures={"energy_j": sample.measures[KEY]}, u={"energy_j": 0.01}) for sample in rows]
-    value, u = mean_with_u([sample.side("energy_j") for sample in rows])
-    assert joules(rows, "energy_j") == (pytest.approx(value), u)
+    rows = [replace(sample, measures={"energy_j": sample.measures[KEY]}) for sample in rows]
+    mean = mean_of([sample.measures["energy_j"] for sample in rows])
+    assert joules(rows, "energy_j") == (pytest.approx(mean.value), mean.u)
 
 
 def test_a_bound_of_each_run_enters_with_its_own_coverage_factor() -> None:
     """Two standard uncertainties of 0.010, a bound (k = 1.653) and the spread of the runs, have k = 1.968 together."""
-    rows = [row("one", at, value, 0.01653) for at, value in enumerate((1.0, 1.0076, 0.9924))]
-    rows = [replace(sample, k={KEY: 1.653}) for sample in rows]
+    rows = [row("one", at, value, 0.01653, 1.653) for at, value in enumerate((1.0, 1.0076, 0.9924))]
     (best,) = best_systems(study(*rows))
-    assert best.u == pytest.approx(1.968 * 0.01 * 2**0.5, rel=0.01)
+    assert best.mean.u == pytest.approx(1.968 * 0.01 * 2**0.5, rel=0.01)
 
 
 def test_no_key_is_printed() -> None:
@@ -87,9 +85,9 @@ def test_no_key_is_printed() -> None:
 
 
 def test_a_time_has_the_spread_of_its_records_and_of_one_none() -> None:
-    assert mean_with_u([Quantity.from_standard(1.0, 0.0, "")]) == (1.0, None)
-    value, u = mean_with_u([Quantity.from_standard(1.0, 0.0, ""), Quantity.from_standard(1.2, 0.0, "")])
-    assert value == pytest.approx(1.1) and u == pytest.approx(13.97 * 0.1)
+    alone, mean = mean_of([exact(1.0, "s")]), mean_of([exact(1.0, "s"), exact(1.2, "s")])
+    assert (alone.value, alone.u) == (1.0, None)
+    assert mean.value == pytest.approx(1.1) and mean.u == pytest.approx(13.97 * 0.1)
 
 
 @pytest.mark.parametrize(
@@ -103,7 +101,9 @@ def test_a_time_has_the_spread_of_its_records_and_of_one_none() -> None:
 )
 def test_a_measure_has_the_unit_that_its_name_ends_in_a_rate_among_them(measure, value, words, shown):
     assert measure_words(measure) == words
-    assert unicodedata.normalize("NFKC", value_words(value, None, measure)) == unicodedata.normalize("NFKC", shown)
+    assert unicodedata.normalize(
+        "NFKC", value_words(unstated(value, "", "reported"), measure)
+    ) == unicodedata.normalize("NFKC", shown)
 
 
 def test_a_system_that_is_only_noisier_is_not_the_best_as_in_a_comparison() -> None:

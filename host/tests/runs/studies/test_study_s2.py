@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from opjoule.base.units import Quantity, exact
 from opjoule.cli.commands import main
 from opjoule.pages.plots.grid import grid_figures
 from opjoule.pages.plots.series import curve_figures, series_figures
@@ -221,8 +222,7 @@ def some_rows(blocks: int = 1) -> StudyTable:
             block,
             Path("record"),
             True,
-            measures={"latency_mean_s": latency_s * count, "energy_j": 1.0},
-            u={"energy_j": 0.1},
+            measures={"latency_mean_s": exact(latency_s * count, "s"), "energy_j": Quantity(1.0, 0.1, "J")},
         )
         for store, latency_s in (("sqlite", 2e-6), ("leveldb", 1e-6))
         for count in (100, 1000, 10000)
@@ -297,7 +297,7 @@ def test_the_best_stores_are_a_grid_with_a_row_for_each_phase_and_size():
 
 def test_time_and_joules_of_a_phase_are_curves_over_the_counts():
     rows = [
-        replace(row, measures={"mean_s": 1.0 * int(row.cell["records"]), "phase_energy_j": 2.0})
+        replace(row, measures={"mean_s": exact(float(row.cell["records"]), "s"), "phase_energy_j": exact(2.0, "J")})
         for row in some_rows().rows
     ]
     figures = dict(curve_figures(replace(some_rows(), rows=tuple(rows))))
@@ -347,7 +347,7 @@ def test_every_store_has_joules_for_each_phase_and_the_best_is_named(tmp_path, c
         records = int(row.cell["records"])
         wanted = {"load": records, "insert": min(100, 4 * records), "close": 0}.get(row.phase, 100)
         assert row.operations == wanted or (row.phase == "get" and row.operations > wanted)
-        assert row.measures.get("energy_j", 1) > 0 and ("energy_j" in row.measures or row.why)
+        assert float(row.measures.get("energy_j", 1)) > 0 and ("energy_j" in row.measures or row.why)
     assert any("energy_j" in row.measures for row in study.rows)  # the others are too short for it, and say so
     best = [winner for winner in best_systems(study) if winner.measure == "space_efficiency"]
     assert [winner.phase for winner in best] == ["close", "close"] and {winner.system for winner in best} <= set(

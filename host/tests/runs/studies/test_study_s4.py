@@ -360,4 +360,4 @@ def test_servers_on_the_simulated_rig_give_one_answer_and_joules(tmp_path, monke
     assert refused == {("mongodb", f"Q{number}_COLD") for number in (1, 2, 3)}
     for system in systems:
         measures = rows[system, "INGEST"].measures
-        assert measures["energy_per_operation_j"] > 0 and measures["points_per_s"] > 0
+        assert min(float(measures[name]) for name in ("energy_per_operation_j", "points_per_s")) > 0

@@ -13,12 +13,14 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Final, Self
 
-from opjoule.base.coverage import COVERAGE_FACTOR
+from msgspec.structs import replace as replaced
+
 from opjoule.base.errors import OpJouleError, RecordFault
-from opjoule.base.units import Quantity
+from opjoule.base.units import Quantity, exact, from_json
 from opjoule.energy.trace.parquet_file import checked_metadata
 from opjoule.results.answer import Answer, open_answer
 from opjoule.results.comparison.run_warnings import marks_of, summary_of
+from opjoule.results.comparison.value_words import measure_unit
 from opjoule.runs.record.job_results import job_results
 from opjoule.runs.record.run_record import RunRecord
 from opjoule.runs.studies.definition import SCALE, SYSTEM
@@ -56,14 +58,9 @@ class PhaseRow:
     record: Path
     simulated: bool
     operations: int = 0
-    measures: Mapping[str, float] = field(default_factory=dict)
-    """Value by measure, whose name ends in its unit; unknown ones are left out."""
-    u: Mapping[str, float] = field(default_factory=dict)
-    """Expanded uncertainty of the measures that have one."""
-    k: Mapping[str, float] = field(default_factory=dict)
-    """Coverage factor of the measures for which it is not 2."""
-    shared: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    """Contributions to the measures that other rows share, as in `Quantity.shared`; empty for an unnamed sensor."""
+    measures: Mapping[str, Quantity] = field(default_factory=dict)
+    """Quantity by measure, whose name ends in its unit; unknown ones are left out. One whose uncertainty is not stated
+    is exact in its own row."""
     answer: Any = None
     not_supported: str = ""
     why: str = ""
@@ -83,11 +80,6 @@ class PhaseRow:
     def system(self) -> str:
         """The database; empty for a study without databases."""
         return self.cell.get(SYSTEM, "")
-
-    def side(self, measure: str) -> Quantity:
-        """One measure as a side of a comparison; exact if it has no uncertainty."""
-        k = self.k.get(measure, COVERAGE_FACTOR)
-        return Quantity(self.measures[measure], self.u.get(measure, 0.0), "", k, shared=self.shared.get(measure, {}))
 
     @property
     def place(self) -> Place:
@@ -275,10 +267,11 @@ def _rows(of: _Measured, apart: Mapping[str, str]) -> list[PhaseRow]:
         if is_short:
             why = f"shorter than {SAMPLES_MIN} samples of the meter"
             energies = {name: energies[name] for name in TIMES}
-        measured = _measured(energies, line)
-        measures = {key: float(energies[name]["value"]) * factor for key, (name, factor) in measured.items()}
-        stated = {key: of for key, of in measured.items() if energies[of[0]].get("u") is not None}
-        figures = {name: float(value) for name, value in line["figures"].items() if value is not None}
+        known = {
+            name: _known(number, common.get(f"by_phase.{line['mark']}.{name}")) for name, number in energies.items()
+        }
+        reported = line["figures"].items()
+        figures = {name: exact(float(value), measure_unit(name)) for name, value in reported if value is not None}
         varied = {axis: str(value) for axis, value in line["cell"].items()}
         rows.append(
             PhaseRow(
@@ -289,14 +282,7 @@ def _rows(of: _Measured, apart: Mapping[str, str]) -> list[PhaseRow]:
                 record=record.directory,
                 simulated=record.run.simulated,
                 operations=int(line["operations"]),
-                measures={} if line["not_supported"] else measures | figures,
-                u={key: float(energies[name]["u"]) * factor for key, (name, factor) in stated.items()},
-                k={key: float(energies[name].get("k", COVERAGE_FACTOR)) for key, (name, _) in stated.items()},
-                shared={
-                    key: {source: part * factor for source, part in parts.items()}
-                    for key, (name, factor) in stated.items()
-                    if (parts := common.get(f"by_phase.{line['mark']}.{name}"))
-                },
+                measures={} if line["not_supported"] else _measured(known, line) | figures,
                 answer=line["answer"],
                 not_supported=str(line["not_supported"]),
                 why=why,
@@ -323,19 +309,24 @@ def _period_s(record: RunRecord) -> float:
     return float(span_ns * 1e-9 / max(times.num_rows - 1, 1))
 
 
-def _measured(energies: Mapping[str, Any], line: Mapping[str, Any]) -> dict[str, tuple[str, float]]:
-    """Joules and time of the marked phase, also per operation: measure -> its figure of `by_phase`, and a factor."""
-    measured: dict[str, tuple[str, float]] = {}
+def _known(number: Mapping[str, Any], shared: Mapping[str, float] | None) -> Quantity:
+    """A figure of `by_phase`, with the contributions that other rows share."""
+    of = from_json(number)
+    return exact(of.value, of.unit) if of.u is None and of.value is not None else replaced(of, shared=shared or {})
+
+
+def _measured(known: Mapping[str, Quantity], line: Mapping[str, Any]) -> dict[str, Quantity]:
+    """Joules and time of the marked phase, also per operation that the job reports, and of one execution."""
+    measured: dict[str, Quantity] = {}
     for name in (*ENERGIES, *TIMES):
-        if energies.get(name, {}).get("value") is None:
+        if name not in known or known[name].value is None:
             continue
-        measured[name] = name, 1.0
+        measured[name] = known[name]
         if line["operations"] and name in ENERGIES:
-            measured[name.replace("_j", "_per_operation_j")] = name, 1.0 / line["operations"]
+            measured[name.replace("_j", "_per_operation_j")] = known[name].scale(1.0 / line["operations"])
     calls = line["figures"].get("calls")
-    if calls and "energy_per_operation_j" in measured:  # energy of one execution of the phase
-        name, factor = measured["energy_per_operation_j"]
-        measured["phase_energy_j"] = name, factor * calls
+    if calls and "energy_per_operation_j" in measured:
+        measured["phase_energy_j"] = known["energy_j"].scale(1.0 / line["operations"] * calls)
     return measured
 
 

@@ -12,7 +12,7 @@ from rich.table import Table
 from opjoule.base.files import csv_text, write_whole
 from opjoule.base.scripts import program
 from opjoule.base.terminal import terminal
-from opjoule.base.units import Quantity, counted
+from opjoule.base.units import NOT_STATED, Quantity, counted, unstated
 from opjoule.results.comparison.contrasts import Compared, Contrast, Question, judged, why_not_judged
 from opjoule.results.comparison.ranking import Ranking, ranked
 from opjoule.results.comparison.run_warnings import print_above, warnings_of
@@ -32,19 +32,37 @@ _OF_ENERGY: Final = (*(name.removesuffix("_j") for name in ENERGIES), "phase_ene
 class Best:
     """The best system of one cell by one measure."""
 
-    measure: str
+    ranking: Ranking
+    systems: Sequence[str]
+    """The systems of the cell, the best mean first."""
     phase: str
     place: Place
-    system: str
-    value: float
-    u: float | None
-    """Expanded uncertainty, if all of its runs have one."""
-    differs: bool | None
-    """Whether every other system is significantly worse; None if it or the second best is a single run."""
-    single: bool
-    """Whether a system has a single run; then no winner is named."""
+    mean: Quantity
+    """Mean of the best system."""
     too_short: tuple[tuple[str, float], ...] = ()
     """System -> length of its phase [s], for those too quick for joules: any of them may be better."""
+
+    @property
+    def measure(self) -> str:
+        """Name of what the systems are ranked by."""
+        return self.ranking.quantity.key
+
+    @property
+    def system(self) -> str:
+        """The best system; that of the best mean if nothing can be concluded."""
+        return self.ranking.best or self.systems[0]
+
+    @property
+    def single(self) -> bool:
+        """Whether a system has a single run; then no winner is named."""
+        return len(self.systems) > 1 and not {*self.systems[:2]}.isdisjoint(self.ranking.unjudged)
+
+    @property
+    def differs(self) -> bool | None:
+        """Whether every other system is significantly worse; None if it or the second best is a single run."""
+        if self.single or len(self.systems) < 2:
+            return None
+        return not (self.ranking.alike or self.ranking.undecided)
 
 
 def best_systems(study: StudyTable) -> list[Best]:
@@ -73,17 +91,13 @@ def _best(measure: str, which: str, rows: Sequence[PhaseRow]) -> Best | None:
             by_system.setdefault(row.system, []).append(row)
     if not by_system:
         return None
-    sides = {name: Quantity.mean([row.side(measure) for row in of]) for name, of in by_system.items()}
+    sides = {name: Quantity.mean([row.measures[measure] for row in of]) for name, of in by_system.items()}
     ordered = sorted(sides, key=lambda name: float(sides[name]), reverse=which == "most")
     ranking = _ranking(measure, sides, ordered, is_rate=which == "most")
-    system = ranking.best or ordered[0]
-    single = bool({*ordered[:2]} & {*ranking.unjudged})
-    apart = None if single or len(ordered) < 2 else not (ranking.alike or ranking.undecided)
-    value, u = mean_with_u([row.side(measure) for row in by_system[system]])
     left_out = [row for row in rows if row.system not in by_system]
     too_short = _too_short(left_out) if measure.startswith(_OF_ENERGY) else ()
-    best = measure, rows[0].phase, rows[0].place, system, value, u
-    return Best(*best, apart, len(ordered) > 1 and single, too_short)
+    mean = _stated(sides[ranking.best or ordered[0]])
+    return Best(ranking, ordered, rows[0].phase, rows[0].place, mean, too_short)
 
 
 def _ranking(measure: str, sides: Mapping[str, Quantity], ordered: Sequence[str], *, is_rate: bool) -> Ranking:
@@ -97,13 +111,13 @@ def _ranking(measure: str, sides: Mapping[str, Quantity], ordered: Sequence[str]
     return ranked(Ranking(compared, of, {}, "", is_rate=is_rate), ordered)
 
 
-def mean_with_u(records: Sequence[Quantity]) -> tuple[float, float | None]:
-    """Mean of the records of one cell; a value without an uncertainty is exact in its own record.
+def mean_of(records: Sequence[Quantity]) -> Quantity:
+    """Mean of the records of one cell; the uncertainty of a single record that is exact in its own is not stated."""
+    return _stated(Quantity.mean(records))
 
-    Returns: the mean and its expanded uncertainty, None for a single record without one.
-    """
-    mean = Quantity.mean(records)
-    return float(mean), mean.u if mean.is_repeated or mean.u else None
+
+def _stated(mean: Quantity) -> Quantity:
+    return mean if mean.is_repeated or mean.u else unstated(float(mean), mean.unit, NOT_STATED)
 
 
 def _too_short(rows: Sequence[PhaseRow]) -> tuple[tuple[str, float], ...]:
@@ -129,9 +143,9 @@ def best_csv(study: StudyTable) -> str:
     several = len(study.systems) > 1
     for best in bests:
         place = dict(best.place)
-        u = "" if best.u is None else f"{best.u:.3g}"
+        u = "" if best.mean.u is None else f"{best.mean.u:.3g}"
         short = "; ".join(f"{system} {length_s:.3g}" for system, length_s in best.too_short)
-        cells = [best.system, f"{best.value:.9g}", u, apart[best.differs] if several else "", short]
+        cells = [best.system, f"{best.mean.value:.9g}", u, apart[best.differs] if several else "", short]
         simulated = "SIMULATED" if study.simulated else ""
         paper = printed_words(winner for winner in printed if winner.is_of(best.measure, best.phase, place))
         rows.append([best.measure, best.phase, *(place.get(axis, "") for axis in axes), *cells, paper, simulated])
@@ -145,12 +159,13 @@ def as_csv(study: StudyTable) -> str:
     """All rows as CSV: cell, phase, measures with their uncertainties."""
     axes = list(dict.fromkeys(axis for row in study.rows for axis in row.cell))
     measures = list(dict.fromkeys(name for row in study.rows for name in row.measures))
-    stated = [name for name in measures if any(name in row.u for row in study.rows)]
+    stated = [name for name in measures if any(name in row.measures and row.measures[name].u for row in study.rows)]
     columns = [part for name in measures for part in ((name, f"{name}.u") if name in stated else (name,))]
     last = ["not_supported", "without_joules", "simulated", "record", "software", "warnings"]
     rows: list[list[object]] = [["study", *axes, "phase", "block", "operations", *columns, *last]]
     for row in study.rows:
-        values = {**row.measures, **{f"{name}.u": value for name, value in row.u.items()}}
+        values = {name: of.value for name, of in row.measures.items()}
+        values |= {f"{name}.u": of.u for name, of in row.measures.items() if of.u}
         cells = [f"{values[name]:.9g}" if name in values else "" for name in columns]
         axis_values = [row.cell.get(axis, "") for axis in axes]
         simulated = "SIMULATED" if row.simulated else ""
@@ -230,7 +245,7 @@ def best_cell(best: Best) -> str:
     """System and value, marked if it is no winner (`how_sure`); in brackets if quicker systems have no joules."""
     doubt = "~" if best.differs is False else ""
     single = f" {ONE_RUN}" if best.single else ""
-    words = f"{doubt}{best.system} {value_words(best.value, best.u, best.measure)}{single}"
+    words = f"{doubt}{best.system} {value_words(best.mean, best.measure)}{single}"
     return f"({words})" if best.too_short else words
 
 
@@ -245,8 +260,9 @@ def how_sure(study: StudyTable) -> list[str]:
     return lines
 
 
-def value_words(value: float, u: float | None, measure: str) -> str:
+def value_words(of: Quantity, measure: str) -> str:
     """A value with the unit at the end of the measure's name."""
+    value, u = float(of), of.u
     if measure.endswith("_per_s"):
         return str(rounded(value, u, f"{measure_unit(measure.removesuffix('_per_s'))}/s"))
     if measure.endswith("_us"):

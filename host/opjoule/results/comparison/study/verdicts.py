@@ -237,7 +237,7 @@ def samples_of_job(table: StudyTable) -> list[Sample]:
         Sample(
             row.cell,
             row.phase,
-            {name: row.side(name) for name in row.measures},
+            row.measures,
             row.simulated,
             block=row.block,
             settings=row.settings,
