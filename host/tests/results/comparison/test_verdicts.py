@@ -15,7 +15,7 @@ from opjoule.base.units import Quantity
 from opjoule.cli.commands import main
 from opjoule.cli.runs.conclusions import count_lines
 from opjoule.results.comparison.index import gather
-from opjoule.results.comparison.study.rows import stand_in_caveat
+from opjoule.results.comparison.study.rows import PhaseRow, stand_in_caveat
 from opjoule.results.comparison.study.verdicts import (
     AGREED,
     NOT_AGREED,
@@ -25,7 +25,6 @@ from opjoule.results.comparison.study.verdicts import (
     TOO_SHORT,
     WIDE,
     PaperVerdict,
-    Sample,
     name_of,
     ratio_of,
     verdicts,
@@ -39,13 +38,13 @@ def conclusion(paper: float = 2.0, **more) -> PaperConclusion:
     return PaperConclusion("a over b", "figure 1", "bandwidth", {"system": "a"}, {"system": "b"}, paper, **more)
 
 
-def judged(*conclusions: PaperConclusion, there: list[Sample], **study) -> list[PaperVerdict]:
+def judged(*conclusions: PaperConclusion, there: list[PhaseRow], **study) -> list[PaperVerdict]:
     """Verdicts on the conclusions of a study of boards, with 10 or 100 rows."""
     known = {"counts": {"rows": (10, 100)}, "said_of": {"device": "rpi4"}, **study}
     return verdicts(StudyFolder("s9", Path(), "A study", conclusions=conclusions, **known), there)
 
 
-def samples(system: str, *values: float, rows: str = "10", u: float = 0.01, **more) -> list[Sample]:
+def samples(system: str, *values: float, rows: str = "10", u: float = 0.01, **more) -> list[PhaseRow]:
     cell = {"system": system, "rows": rows}
     records = [
         {
@@ -57,16 +56,18 @@ def samples(system: str, *values: float, rows: str = "10", u: float = 0.01, **mo
     settings = {"device": "rpi4", "storage": "sd", "scale": "1", **more.get("settings", {})}
     about = {"too_short": more.get("too_short", False), "caveats": more.get("caveats", ())}
     return [
-        Sample(
+        PhaseRow(
+            "s9",
             cell,
             more.get("phase", ""),
-            sides,
+            at if more.get("blocks") else 0,
+            Path(),
             more.get("simulated", False),
-            block=at if more.get("blocks") else 0,
+            measures=measures,
             settings=settings,
             **about,
         )
-        for at, sides in enumerate(records, 1)
+        for at, measures in enumerate(records, 1)
     ]
 
 
@@ -119,11 +120,14 @@ def test_the_media_of_a_table_are_compared_and_a_simulated_one_is_circular():
     study = find_study("s1-dd")
     speeds = {"sd": (14.1e6, 41.3e6), "emmc": (128e6, 140e6), "ssd-usb2": (33.3e6, 35.7e6), "ssd-usb3": (153e6, 224e6)}
     there = [
-        Sample(
+        PhaseRow(
+            "s1-dd",
             {"storage": medium, "blocks": "262144"},
             phase,
-            {"bandwidth_bytes_per_s": Quantity.from_standard(speed * factor, 0.01 * speed, "")},
+            0,
+            Path(),
             True,
+            measures={"bandwidth_bytes_per_s": Quantity.from_standard(speed * factor, 0.01 * speed, "")},
             settings={"device": "rpi4"},
         )
         for medium, both in speeds.items()
@@ -140,7 +144,7 @@ def test_disk_bytes_of_a_simulation_say_whether_the_page_cache_was_dropped():
     of = replace(conclusion(2.5), measure="disk_bytes")
     for state, says in (({}, True), ({"page_cache": "keep"}, True), ({"page_cache": "drop"}, False)):
         there = [
-            replace(sample, sides={"disk_bytes": sample.sides["bandwidth"]})
+            replace(sample, measures={"disk_bytes": sample.measures["bandwidth"]})
             for sample in (
                 *samples("a", *A, simulated=True, settings=state),
                 *samples("b", *B, simulated=True, settings=state),

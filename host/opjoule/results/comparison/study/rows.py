@@ -48,13 +48,15 @@ def apart_from(axes: Iterable[str], cell: Iterable[tuple[str, str]]) -> Place:
 
 @dataclass(frozen=True)
 class PhaseRow:
-    """One phase in one cell, of one record."""
+    """What one record shows of one cell: a phase of its job, or its whole workload."""
 
     study: str
     cell: Mapping[str, str]
     """Axis -> value: the record's own axes, and those that the job varied."""
     phase: str
+    """Empty for a whole workload."""
     block: int
+    """Block of its campaign, from 1; 0 for a workload outside of one."""
     record: Path
     simulated: bool
     operations: int = 0
@@ -69,6 +71,8 @@ class PhaseRow:
     """Marks of the record's warnings."""
     short_s: float | None = None
     """Length of one execution [s], if that is too short for joules."""
+    too_short: bool = False
+    """Whether the record is too short for any conclusion."""
     software: str = ""
     """Name and version that the measured software reports; empty if the job does not give them."""
     caveats: tuple[str, ...] = ()

@@ -10,7 +10,7 @@ study's [said_of] names. What else the records are not is a caveat, and part of 
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,7 +20,7 @@ from opjoule.energy.comparison import difference, log_limits
 from opjoule.results.comparison.cell_mean import comparison_side, paired_logs
 from opjoule.results.comparison.compared_run import ComparedRun
 from opjoule.results.comparison.contrasts import LIMIT, SINGLE_RUNS, TOO_SHORT_RUNS, why_not_judged
-from opjoule.results.comparison.study.rows import KIND, Place, StudyTable, apart_from, stand_in_caveat
+from opjoule.results.comparison.study.rows import KIND, PhaseRow, Place, StudyTable, apart_from, stand_in_caveat
 from opjoule.runs.studies.definition import DEVICE, SCALE, STORAGE, PaperConclusion, StudyFolder
 
 AGREED: Final = "agreed"
@@ -43,24 +43,6 @@ Logs = tuple[Quantity, Quantity]
 """Logarithms of one measure in the two cells of a conclusion."""
 _NAMED: Final = {DEVICE: "board", STORAGE: "medium", SCALE: "size"}
 """Setting -> its name in a verdict. A count is a size, and any other axis has its own name."""
-
-
-@dataclass(frozen=True)
-class Sample:
-    """One record's contribution to one cell: a workload's result, or one phase of a job."""
-
-    cell: Mapping[str, str]
-    phase: str
-    sides: Mapping[str, Quantity]
-    """Measure -> its value with its uncertainty."""
-    simulated: bool
-    too_short: bool = False
-    block: int = 0
-    """Block of its campaign, from 1; 0 for a record outside of one."""
-    settings: Mapping[str, str] = field(default_factory=dict)
-    """Board, medium, scale and the other settings of the record that are not in its cell."""
-    caveats: tuple[str, ...] = ()
-    """What the record's data or software are not, for example a stand-in."""
 
 
 @dataclass(frozen=True)
@@ -148,14 +130,14 @@ def _about_one(limits: tuple[float, float], about: float) -> str:
     return NOT_AGREED if high < least or low > most else OPEN
 
 
-def verdicts(study: StudyFolder, samples: Sequence[Sample]) -> list[PaperVerdict]:
+def verdicts(study: StudyFolder, samples: Sequence[PhaseRow]) -> list[PaperVerdict]:
     """The answers of each of a study's conclusions, in order; a conclusion without measurements is NOT_MEASURED."""
     answers = [answer for conclusion in study.conclusions for answer in _answers(study, conclusion, samples)]
     judged = sum(answer.sides is not None and not answer.cannot for answer in answers)
     return [replace(answer, judged=max(judged, 1)) for answer in answers]
 
 
-def _answers(study: StudyFolder, of: PaperConclusion, samples: Sequence[Sample]) -> list[PaperVerdict]:
+def _answers(study: StudyFolder, of: PaperConclusion, samples: Sequence[PhaseRow]) -> list[PaperVerdict]:
     one = [sample for sample in samples if sample.phase == of.phase and matches(of.of, sample.cell)]
     other = [
         sample
@@ -180,24 +162,24 @@ def _answers(study: StudyFolder, of: PaperConclusion, samples: Sequence[Sample])
     return answers or [PaperVerdict(of, ())]
 
 
-def _logs(measure: str, one: Sequence[Sample], other: Sequence[Sample]) -> Logs | None:
+def _logs(measure: str, one: Sequence[PhaseRow], other: Sequence[PhaseRow]) -> Logs | None:
     """Logarithms of a measure in two cells; None if a cell has no value, or one that is not above 0."""
-    known = [[sample for sample in samples if measure in sample.sides] for samples in (one, other)]
-    if not all(known) or min(float(sample.sides[measure]) for side in known for sample in side) <= 0:
+    known = [[sample for sample in samples if measure in sample.measures] for samples in (one, other)]
+    if not all(known) or min(float(sample.measures[measure]) for side in known for sample in side) <= 0:
         return None
     by_block: list[dict[int, Quantity]] = []
     for side in known:
         of_block: dict[int, list[Quantity]] = {}
         for sample in side:
-            of_block.setdefault(sample.block, []).append(sample.sides[measure].log)
+            of_block.setdefault(sample.block, []).append(sample.measures[measure].log)
         by_block.append({block: Quantity.mean(logs) for block, logs in of_block.items()})
     if (paired := paired_logs(*by_block)) is not None:
         return paired
-    a, b = (Quantity.mean([sample.sides[measure].log for sample in side]) for side in known)
+    a, b = (Quantity.mean([sample.measures[measure].log for sample in side]) for side in known)
     return a, b
 
 
-def _not_the_papers(study: StudyFolder, of: PaperConclusion, samples: Sequence[Sample]) -> str:
+def _not_the_papers(study: StudyFolder, of: PaperConclusion, samples: Sequence[PhaseRow]) -> str:
     """Which setting of the records is not the one that the paper says the conclusion of; empty if all are.
 
     Settings that the conclusion names itself are the paper's.
@@ -217,7 +199,7 @@ def _not_the_papers(study: StudyFolder, of: PaperConclusion, samples: Sequence[S
     return ""
 
 
-def _caveats(study: StudyFolder, of: PaperConclusion, samples: Sequence[Sample]) -> tuple[str, ...]:
+def _caveats(study: StudyFolder, of: PaperConclusion, samples: Sequence[PhaseRow]) -> tuple[str, ...]:
     """What the records are not, the gravest first."""
     simulated = any(sample.simulated for sample in samples)
     said = [SIMULATED] if simulated else []
@@ -231,50 +213,40 @@ def _caveats(study: StudyFolder, of: PaperConclusion, samples: Sequence[Sample])
     return tuple(dict.fromkeys([*said, *([] if {**study.said_of, **of.said_of, **of.of}.get(DEVICE) else [ELSEWHERE])]))
 
 
-def samples_of_job(table: StudyTable) -> list[Sample]:
-    """Samples from the records of a study that is a job, phase by phase."""
-    return [
-        Sample(
-            row.cell,
-            row.phase,
-            row.measures,
-            row.simulated,
-            block=row.block,
-            settings=row.settings,
-            caveats=row.caveats,
-        )
-        for row in table.rows
-        if not row.not_supported
-    ]
+def samples_of_job(table: StudyTable) -> list[PhaseRow]:
+    """Rows of a study that is a job, phase by phase."""
+    return [row for row in table.rows if not row.not_supported]
 
 
-def samples_of_workload(runs: Iterable[ComparedRun], measures: Iterable[str]) -> list[Sample]:
-    """Samples from the records of a study that is a workload."""
+def samples_of_workload(runs: Iterable[ComparedRun], measures: Iterable[str]) -> list[PhaseRow]:
+    """Rows of the records of a study that is a workload."""
     names = dict.fromkeys([*measures, *JOULES])
     samples = []
     for run in runs:
         cell: Mapping[str, Any] = run.asked.get("cell") or {}
-        sides = {}
+        measured = {}
         for name in names:
             quantity = run.quantities.get(name)
             try:
                 if quantity:
-                    sides[name] = comparison_side(run.numbers, quantity)
+                    measured[name] = comparison_side(run.numbers, quantity)
             except ValueError:
                 continue
         settings = {name: run.asked.get(name) for name in (DEVICE, STORAGE)}
         settings |= {SCALE: f"{float(run.asked.get(SCALE) or 1):g}"}
         settings |= dict(change.partition("=")[::2] for change in run.asked.get("state") or ())
         samples.append(
-            Sample(
+            PhaseRow(
+                name_of(run),
                 {axis: str(value) for axis, value in cell.items()},
                 "",
-                sides,
-                run.simulated,
-                run.too_short,
                 int(run.asked.get("block") or 0),
-                {name: str(value) for name, value in settings.items() if value is not None},
-                tuple(map(stand_in_caveat, run.stand_ins)),
+                run.place,
+                run.simulated,
+                measures=measured,
+                too_short=run.too_short,
+                settings={name: str(value) for name, value in settings.items() if value is not None},
+                caveats=tuple(map(stand_in_caveat, run.stand_ins)),
             )
         )
     return samples
