@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import json
 import math
 import random
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -197,14 +198,27 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--records", type=int, default=200)
     parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument("--results", type=Path, help="file of finished records, one a line; they are not run again")
     options = parser.parse_args()
+    finished = _finished(options.results)
     found: dict[int, tuple[Drawn, Outcome]] = {}
     for seed in range(options.first_seed, options.first_seed + options.records):
         one = drawn(seed)
-        found[seed] = one, run(one)
+        found[seed] = one, finished.get(seed) or run(one)
+        if options.results and seed not in finished:
+            with options.results.open("a") as file:
+                file.write(json.dumps({"seed": seed, **asdict(found[seed][1])}) + "\n")
         if beyond := found[seed][1].beyond():
             print(f"seed {seed}, {one.mode}, {' '.join(one.options)}: {'; '.join(beyond)}", flush=True)
     return 0 if _summary(list(found.values())) else 1
+
+
+def _finished(results: Path | None) -> dict[int, Outcome]:
+    """Outcomes by seed that an earlier call wrote."""
+    if results is None or not results.exists():
+        return {}
+    lines = [json.loads(line) for line in results.read_text().splitlines()]
+    return {line.pop("seed"): Outcome(**line) for line in lines}
 
 
 def _summary(found: list[tuple[Drawn, Outcome]]) -> bool:

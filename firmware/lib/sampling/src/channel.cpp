@@ -15,9 +15,9 @@ constexpr uint32_t kPauseAfterFailureTicks = 5000 * kTicksPerUs;
 constexpr uint16_t kConversionsPerCheck = 256;
 // Within this time of an expected end it may have come.
 constexpr int32_t kModeMarginTicks = 30;
-// From a conversion's end to the write of the next mode: after the conversion has been read, and
-// before the shortest one that follows has ended.
-constexpr uint32_t kWriteAheadTicks = 355 * kTicksPerUs;
+// From a conversion's end to the write of the next mode: later than any poll that finds the end, so
+// that the time is always the same, and before the shortest conversion that follows has ended.
+constexpr uint32_t kWriteAheadTicks = 255 * kTicksPerUs;
 // Conversions before the next bus reading while the delay of a new mode is not known yet.
 constexpr uint8_t kShortRow = 32;
 }  // namespace
@@ -105,9 +105,10 @@ bool Channel::after_ready(const BusResult& result) {
     return pass(Step::pass_flag);
   }
   if (ahead_) {
-    plan_read(Step::read_sample, plan_->map->shunt);
-    sample_waits_ = true;
-  } else if (bus_due()) {
+    plan_write_ahead(clock_.end_ticks() + clock_.period_ticks());
+    return false;
+  }
+  if (bus_due()) {
     plan_write(Step::write_bus_mode, plan_->bus_mode);
     sample_waits_ = true;
   } else {
@@ -162,13 +163,13 @@ bool Channel::advance_rarely(const BusResult& result) {
       return after_return(result);
     case Step::write_ahead:
       bus_written_ticks_ = result.end_ticks;
-      plan_bus_poll(clock_.end_ticks() + clock_.by_chip_ticks(plan_->bus_ticks));
-      return false;
+      plan_read(Step::read_sample, plan_->map->shunt);
+      return true;
     case Step::pass_bus_flag:
       plan_bus_poll(result.end_ticks);
       return false;
     case Step::read_bus:
-      return after_bus_reading();
+      return after_bus_reading(result);
     case Step::check_configuration:
       if (overdue_ || result.value16() != plan_->sample_mode) {
         overdue_ = false;
@@ -198,7 +199,7 @@ bool Channel::after_return(const BusResult& result) {
 
 // A bus voltage has been read. If the mode of the samples was written ahead of its end, their row
 // begins now.
-bool Channel::after_bus_reading() {
+bool Channel::after_bus_reading(const BusResult& result) {
   if (!passes_ && ahead_) {
     ahead_ = false;
     // What was found out late took longer than the next bus reading will.
@@ -207,6 +208,7 @@ bool Channel::after_bus_reading() {
     } else {
       clock_.restart(clock_.end_ticks());
     }
+    clock_.cleared(plan_->map->clear == kNoRegister ? bus_end_ticks_ : result.look_ticks(1));
     found_out_ = false;
   }
   plan_poll();
@@ -225,9 +227,7 @@ uint32_t Channel::first_bus_look_ticks() const {
 
 bool Channel::after_sample() {
   if (ahead_) {
-    // At a fixed time after the conversion's end, since the next row may begin so much later.
-    plan_write(Step::write_ahead, plan_->sample_mode);
-    start_ticks_ = clock_.end_ticks() + clock_.by_chip_ticks(kWriteAheadTicks);
+    plan_bus_poll(clock_.end_ticks() + clock_.by_chip_ticks(plan_->bus_ticks));
     return false;
   }
   if (bus_due()) {
@@ -258,9 +258,9 @@ bool Channel::after_bus_poll(const BusResult& result) {
     if (!ahead_ && !passes_ &&
         ticks_between(look_ticks, first_bus_look_ticks()) > -kModeMarginTicks) {
       // Too early for the bus voltage: the last conversion of the current has been finished.
-      finishes_ = found_out_ = ahead_ = sample_waits_ = true;
+      finishes_ = found_out_ = ahead_ = true;
       shorten_row();
-      plan_read(Step::read_sample, plan_->map->shunt);
+      plan_write_ahead(look_ticks);
       return true;
     }
     bus_end_ticks_ = look_ticks;
@@ -298,6 +298,13 @@ void Channel::plan_write(Step step, uint16_t mode) {
   step_ = step;
   other_ = write_register(plan_->address, plan_->map->configuration, mode);
   transfer_ = &other_;
+}
+
+// At a fixed time after a conversion's end, since the next row may begin so much later.
+void Channel::plan_write_ahead(uint32_t end_ticks) {
+  plan_write(Step::write_ahead, plan_->sample_mode);
+  start_ticks_ = end_ticks + clock_.by_chip_ticks(kWriteAheadTicks);
+  sample_waits_ = true;
 }
 
 void Channel::plan_read(Step step, uint8_t reg) {

@@ -12,8 +12,8 @@
 // The data sheets do not say whether a new mode ends the conversion under way. A chip that finishes
 // it sets the flag earlier than the new mode's first conversion could. It is found out by that, and
 // each mode is then written one conversion ahead:
-//         conversions poll until ready -> write bus mode -> read shunt -> poll until ready -> read
-//         shunt -> write shunt mode -> poll until ready -> read bus, (flag cleared) -> poll ...
+//         conversions poll until ready -> write bus mode -> read shunt -> poll until ready -> write
+//         shunt mode -> read shunt -> poll until ready -> read bus, (flag cleared) -> poll ...
 // The first flag after a setup may be the old conversion's on any chip: it is passed over.
 //
 // Everything runs in the bus interrupt except start(), which is called first, with the bus idle.
@@ -80,7 +80,7 @@ class Channel {
   void plan_bus_read();
   bool after_bus_poll(const BusResult& result);
   bool after_return(const BusResult& result);
-  bool after_bus_reading();
+  bool after_bus_reading(const BusResult& result);
   bool is_ready(const BusResult& result) const;
   bool is_late(const BusResult& result) const;
   void digest_bus(const BusResult& result, SampleQueue& queue);
@@ -95,6 +95,7 @@ class Channel {
   void set_up();
   void next_setup();
   void plan_write(Step step, uint16_t mode);
+  void plan_write_ahead(uint32_t end_ticks);
   void plan_read(Step step, uint8_t reg);
   void plan_poll();
   void plan_bus_poll(uint32_t look_ticks);
@@ -123,7 +124,7 @@ class Channel {
   Step done_;              // of the one before
   bool alerted_ : 1;       // the conversion waited for has been announced
   bool alerts_ : 1;        // the previous one was
-  bool sample_waits_ : 1;  // a conversion has ended, and the bus mode comes before its reading
+  bool sample_waits_ : 1;  // a conversion has ended, and a mode is written before its reading
   bool passes_ : 1;        // the next flag may be that of the mode before,
   bool passes_bus_ : 1;    // and the next one in bus mode
   bool finishes_ : 1;      // the chip finishes a conversion before it changes its mode

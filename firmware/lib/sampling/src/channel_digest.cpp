@@ -25,7 +25,7 @@ void Channel::digest(const BusResult& result, SampleQueue& queue, FaultCounters&
     case Step::poll:
       return digest_poll(result, faults);
     case Step::poll_bus:
-      if (step_ == Step::read_sample) clock_.ready(result.look_ticks(0));
+      if (step_ == Step::write_ahead) clock_.ready(result.look_ticks(0));
       return;
     case Step::read_sample:
       return digest_sample(result, queue, faults);
@@ -111,11 +111,13 @@ void Channel::digest_configuration(const BusResult& result, FaultCounters& fault
 bool Channel::in_time(const BusResult& result) const {
   const uint32_t end_ticks = clock_.end_ticks();
   const uint32_t period_ticks = clock_.period_ticks();
-  if (sample_waits_ && !finishes_) {
+  if (sample_waits_ && step_ == Step::poll_bus) {
     // It was read in bus mode, where no shunt conversion overwrites it; so only the change to that
-    // mode had to be in time.
-    return ticks_between(end_ticks, bus_written_ticks_) <
-           static_cast<int32_t>(period_ticks) - kMarginTicks;
+    // mode had to be in time. If the shunt mode is written again already, its first conversion ends
+    // a period later.
+    const int32_t age = ahead_ ? ticks_between(bus_written_ticks_, result.look_ticks(0))
+                               : ticks_between(end_ticks, bus_written_ticks_);
+    return age < static_cast<int32_t>(period_ticks) - kMarginTicks;
   }
   const uint32_t shunt_valid_ticks = (period_ticks * plan_->shunt_share_q8) >> 8;
   const uint8_t clear = plan_->map->clear == kNoRegister ? 0 : 1;

@@ -79,6 +79,11 @@ void ConversionClock::learn_delay() {
   if (half_q8 == kStartHalf_q8) learns_ = false;
 }
 
+void ConversionClock::cleared(uint32_t ticks) {
+  const int32_t cleared_q8 = from_middle_q8(ticks) - kStampDelay_q8;
+  if (cleared_q8 > -half_q8_ && cleared_q8 < half_q8_) narrow(cleared_q8, half_q8_);
+}
+
 void ConversionClock::not_ready(uint32_t look_ticks) {
   ready_probes_ = 0;
   last_look_ = look_ticks;
@@ -246,14 +251,15 @@ void ConversionClock::narrow(int32_t low_q8, int32_t high_q8) {
 }
 
 // An impossible answer. At the start of a row the delay was another; later the period is less well
-// known than assumed. The interval counts no longer, and the period is measured anew.
+// known than assumed. The interval counts no longer, and the period is measured anew. Nothing is
+// learned from the row: an end may have been missed, so that its conversions are not counted right.
 void ConversionClock::surprise() {
   since_anchor_ = kLongestRow;
+  learns_ = false;
   if (row_ <= 1) {
     delay_known_ = false;
     return;
   }
-  learns_ = false;
   widening_q8_ *= 2;
   const uint32_t most_q8 = nominal_q8_ >> kToleranceShift;
   if (widening_q8_ > most_q8) widening_q8_ = most_q8;

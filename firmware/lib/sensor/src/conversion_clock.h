@@ -36,6 +36,9 @@ class ConversionClock {
   // The next end is a period or more after `start_ticks`; nothing is learned from this row's delay.
   void begin_row(uint32_t start_ticks);
 
+  // The flag was cleared at `ticks`: the end waited for comes later.
+  void cleared(uint32_t ticks);
+
   // When the next poll should read the flag; a time in the past means at once.
   uint32_t aim_ticks() const { return aim_; }
 
