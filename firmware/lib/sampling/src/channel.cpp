@@ -56,7 +56,7 @@ void Channel::set_up() {
   clock_.reset(plan_->sample_ticks);
   setups_left_ = plan_->setups;
   passes_ = passes_bus_ = true;
-  finishes_ = found_out_ = ahead_ = false;
+  finishes_ = found_out_ = ahead_ = habit_known_ = false;
   shorten_row();
   next_setup();
 }
@@ -71,7 +71,7 @@ void Channel::next_setup() {
   } else if (plan_->mode == Mode::pairs) {
     plan_write(Step::write_sample_mode, plan_->sample_mode);
   } else {
-    plan_write(Step::write_bus_mode, plan_->bus_mode);
+    plan_write(Step::write_bus_mode, bus_mode());
   }
 }
 
@@ -109,7 +109,7 @@ bool Channel::after_ready(const BusResult& result) {
     return false;
   }
   if (bus_due()) {
-    plan_write(Step::write_bus_mode, plan_->bus_mode);
+    plan_write(Step::write_bus_mode, bus_mode());
     sample_waits_ = true;
   } else {
     step_ = Step::read_sample;
@@ -200,6 +200,7 @@ bool Channel::after_return(const BusResult& result) {
 // A bus voltage has been read. If the mode of the samples was written ahead of its end, their row
 // begins now.
 bool Channel::after_bus_reading(const BusResult& result) {
+  if (!passes_) habit_known_ = true;
   if (!passes_ && ahead_) {
     ahead_ = false;
     // What was found out late took longer than the next bus reading will.
@@ -215,6 +216,15 @@ bool Channel::after_bus_reading(const BusResult& result) {
   return false;
 }
 
+// Until a bus reading has shown whether the chip finishes its conversions, they are the long ones.
+uint16_t Channel::bus_mode() const {
+  return habit_known_ ? plan_->bus_mode : plan_->first_bus_mode;
+}
+
+uint32_t Channel::bus_ticks() const {
+  return habit_known_ ? plan_->bus_ticks : plan_->first_bus_ticks;
+}
+
 // The bus voltage is converted next, in place of the shunt voltage.
 bool Channel::bus_due() const {
   return plan_->mode == Mode::shunts && plan_->bus_every != 0 && until_bus_ <= 1;
@@ -222,12 +232,12 @@ bool Channel::bus_due() const {
 
 // A little before the earliest end of a conversion that begins with the bus mode.
 uint32_t Channel::first_bus_look_ticks() const {
-  return bus_written_ticks_ + clock_.by_chip_ticks(plan_->bus_ticks) - 2 * kModeMarginTicks;
+  return bus_written_ticks_ + clock_.by_chip_ticks(bus_ticks()) - 2 * kModeMarginTicks;
 }
 
 bool Channel::after_sample() {
   if (ahead_) {
-    plan_bus_poll(clock_.end_ticks() + clock_.by_chip_ticks(plan_->bus_ticks));
+    plan_bus_poll(clock_.end_ticks() + clock_.by_chip_ticks(bus_ticks()));
     return false;
   }
   if (bus_due()) {
@@ -272,11 +282,11 @@ bool Channel::after_bus_poll(const BusResult& result) {
     plan_write(Step::return_to_sample_mode, plan_->sample_mode);
     return true;
   }
-  const uint32_t longest_ticks = 4 * plan_->bus_ticks + 2 * plan_->sample_ticks;
+  const uint32_t longest_ticks = 4 * bus_ticks() + 2 * plan_->sample_ticks;
   if (ticks_between(bus_written_ticks_ + longest_ticks, look_ticks) > 0) {
     passes_ = passes_bus_ = true;
     ahead_ = false;
-    plan_write(Step::write_bus_mode, plan_->bus_mode);
+    plan_write(Step::write_bus_mode, bus_mode());
     return true;
   }
   plan_bus_poll(look_ticks);

@@ -71,6 +71,8 @@ class Channel {
   };
 
   bool advance_rarely(const BusResult& result);
+  uint16_t bus_mode() const;
+  uint32_t bus_ticks() const;
   bool bus_due() const;
   uint32_t first_bus_look_ticks() const;
   bool after_ready(const BusResult& result);
@@ -129,6 +131,7 @@ class Channel {
   bool passes_bus_ : 1;    // and the next one in bus mode
   bool finishes_ : 1;      // the chip finishes a conversion before it changes its mode
   bool found_out_ : 1;     // in this bus reading
+  bool habit_known_ : 1;   // a bus reading has shown whether it finishes
   bool ahead_ : 1;  // the bus mode is written, and the conversion under way is finished first
   bool alone_ : 1;
   bool bus_clipped_ : 1;          // the latest bus reading was at the end of its range

@@ -54,7 +54,7 @@ void Channel::digest_poll(const BusResult& result, FaultCounters& faults) {
     late_polls_ = 0;
     clock_.not_ready(look_ticks);
     // The old mode's conversion may come before.
-    overdue_ = clock_.overdue(look_ticks - plan_->bus_ticks);
+    overdue_ = clock_.overdue(look_ticks - bus_ticks());
     return;
   }
   if (step_ == Step::pass_flag) return clock_.begin_row(look_ticks - kPollDistanceTicks);

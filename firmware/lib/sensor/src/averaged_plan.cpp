@@ -48,7 +48,7 @@ Result plan_averaged(const Configure& wanted, uint8_t address, const AveragedChi
   const uint32_t bus_share_q8 =
       pairs ? ((chip.bus_ticks << 8) + plan->sample_ticks - 1) / plan->sample_ticks : 0;
   plan->shunt_share_q8 = static_cast<uint16_t>(256 - bus_share_q8);
-  plan->bus_ticks = bus_ticks;
+  plan->bus_ticks = plan->first_bus_ticks = bus_ticks;
   *detail = 0;
   return Result::ok;
 }

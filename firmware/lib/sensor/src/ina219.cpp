@@ -82,6 +82,10 @@ Result plan(const Configure& wanted, uint8_t address, SensorPlan* plan, uint16_t
   plan->sample_ticks = pairs ? shunt_ticks + bus_ticks : shunt_ticks;
   plan->shunt_share_q8 = static_cast<uint16_t>((shunt_ticks << 8) / plan->sample_ticks);
   plan->bus_ticks = bus_ticks;
+  Configure first = wanted;
+  if (bus_ticks < shunt_ticks) first.bus_adc = wanted.shunt_adc;
+  plan->first_bus_mode = config_word(first, kBusContinuous);
+  plan->first_bus_ticks = conversion_ticks(first.bus_adc);
   *detail = 0;
   return Result::ok;
 }

@@ -69,7 +69,7 @@ Result plan_kept(const Configure& wanted, uint8_t address, SensorPlan* plan, uin
   plan->setup[0] = {kMaskEnable, kAlertReady};
   plan->sample_mode = static_cast<uint16_t>(
       times | (plan->mode == Mode::pairs ? kShuntAndBusContinuous : kShuntContinuous));
-  plan->bus_mode = static_cast<uint16_t>(times | kBusContinuous);
+  plan->bus_mode = plan->first_bus_mode = static_cast<uint16_t>(times | kBusContinuous);
   plan->shunt_full_scale = 32767;  // 7.6.2: 81.92 mV
   plan->bus_full_scale = 32767;    // 7.6.3: 40.96 V
   return Result::ok;

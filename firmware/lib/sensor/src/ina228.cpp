@@ -71,7 +71,7 @@ Result plan(const Configure& wanted, uint8_t address, SensorPlan* plan, uint16_t
   plan->setup[1] = {kConfig, static_cast<uint16_t>(wanted.range << kRangeShift)};
   plan->sample_mode = static_cast<uint16_t>(
       times | (plan->mode == Mode::pairs ? kShuntAndBusContinuous : kShuntContinuous));
-  plan->bus_mode = static_cast<uint16_t>(times | kBusContinuous);
+  plan->bus_mode = plan->first_bus_mode = static_cast<uint16_t>(times | kBusContinuous);
   plan->shunt_full_scale = 524287;  // 20 bit
   plan->bus_full_scale = 524287;    // positive half of 20 bit: 102.4 V
   return Result::ok;

@@ -7,6 +7,7 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
+from opjoule.base.errors import DataFault
 from opjoule.base.units import NOT_STATED, Quantity, exact, missing, unstated
 from opjoule.results.comparison.compared_run import ComparedRun
 from opjoule.results.quantities import quantity
@@ -62,11 +63,16 @@ def _mean_and_runs(results: Sequence[Mapping[str, Any]], of: Definition) -> tupl
 
 
 def sides_of(results: Sequence[Mapping[str, Any]], of: Definition) -> list[Quantity]:
-    """The quantity in each run that has it with an uncertainty."""
+    """The quantity in each run that has it with an uncertainty.
+
+    Raises: DataFault: the runs have it in different units.
+    """
     sides = []
     for result in results:
         with suppress(ValueError):
             sides.append(comparison_side(result, of))
+    if len({side.unit for side in sides}) > 1:
+        raise DataFault(f"the runs have {of.key} in different units: evaluate them anew with measure.py report")
     return sides
 
 
