@@ -64,6 +64,7 @@ class NoticeKind(StrEnum):
     OPENING = "opening", Grade.NOTE, "what opening the database began went on during the run"
     BACKGROUND = "background", Grade.NOTE, "the engine worked in the background of reads"
     NEAR_RANGE = "near range", Grade.NOTE, "bursts may have exceeded the meter's range unseen"
+    IN_STEP = "in step", Grade.NOTE, "a regular load may be in step with the meter's conversions"
     SHUNT = "shunt", Grade.NOTE, "nobody has stated the shunt, and currents may be wrong by a factor"
     CALIBRATION = "calibration", Grade.NOTE, "the calibration is old, or was made at another temperature"
     SOUND = "ok", Grade.NOTE, "a part of the rig is as it should be"

@@ -56,7 +56,7 @@ void Channel::set_up() {
   clock_.reset(plan_->sample_ticks);
   setups_left_ = plan_->setups;
   passes_ = passes_bus_ = true;
-  finishes_ = found_out_ = ahead_ = habit_known_ = false;
+  finishes_ = found_out_ = ahead_ = aborts_ = false;
   shorten_row();
   next_setup();
 }
@@ -200,7 +200,7 @@ bool Channel::after_return(const BusResult& result) {
 // A bus voltage has been read. If the mode of the samples was written ahead of its end, their row
 // begins now.
 bool Channel::after_bus_reading(const BusResult& result) {
-  if (!passes_) habit_known_ = true;
+  if (!passes_) aborts_ = !finishes_;
   if (!passes_ && ahead_) {
     ahead_ = false;
     // What was found out late took longer than the next bus reading will.
@@ -216,13 +216,14 @@ bool Channel::after_bus_reading(const BusResult& result) {
   return false;
 }
 
-// Until a bus reading has shown whether the chip finishes its conversions, they are the long ones.
+// Bus conversions are long ones until a bus reading has shown whether the chip finishes its
+// conversions, and on a chip that does: of short ones several would come before the next mode.
 uint16_t Channel::bus_mode() const {
-  return habit_known_ ? plan_->bus_mode : plan_->first_bus_mode;
+  return aborts_ ? plan_->bus_mode : plan_->first_bus_mode;
 }
 
 uint32_t Channel::bus_ticks() const {
-  return habit_known_ ? plan_->bus_ticks : plan_->first_bus_ticks;
+  return aborts_ ? plan_->bus_ticks : plan_->first_bus_ticks;
 }
 
 // The bus voltage is converted next, in place of the shunt voltage.

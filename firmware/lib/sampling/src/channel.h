@@ -131,7 +131,7 @@ class Channel {
   bool passes_bus_ : 1;    // and the next one in bus mode
   bool finishes_ : 1;      // the chip finishes a conversion before it changes its mode
   bool found_out_ : 1;     // in this bus reading
-  bool habit_known_ : 1;   // a bus reading has shown whether it finishes
+  bool aborts_ : 1;        // a bus reading has shown that it does not finish them
   bool ahead_ : 1;  // the bus mode is written, and the conversion under way is finished first
   bool alone_ : 1;
   bool bus_clipped_ : 1;          // the latest bus reading was at the end of its range

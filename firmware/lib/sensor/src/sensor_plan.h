@@ -47,8 +47,8 @@ struct SensorPlan {
   uint32_t sample_ticks;     // nominal time of one conversion (pair) of sample_mode
   uint16_t shunt_share_q8;   // share of that time for which a shunt result stays readable, in 1/256
   uint32_t bus_ticks;        // nominal time of one conversion of bus_mode
-  // The same of the first bus conversions, which take as long as one of the sample mode at least:
-  // an end that comes earlier is then that of a conversion that the chip has finished.
+  // The same of bus conversions that take as long as one of the sample mode at least. The first
+  // ones do: an end that comes earlier is then that of a conversion that the chip has finished.
   uint16_t first_bus_mode;
   uint32_t first_bus_ticks;
 };

@@ -18,6 +18,7 @@ from opjoule.base.errors import DataFault, RecordFault
 from opjoule.base.notices import Grade, Notice, NoticeKind
 from opjoule.base.units import Cause, Quantity, mean_shared, missing, unstated
 from opjoule.energy.budget import Budget
+from opjoule.energy.in_step import in_step_notices
 from opjoule.energy.near_range import near_range_notices
 from opjoule.energy.operations import schemas
 from opjoule.energy.operations.board_files import read_system
@@ -153,7 +154,7 @@ def _computer_load(record: RunRecord) -> ComputerLoad | None:
 
 
 def _of_study(wording: Wording, record: RunRecord, aligned: AlignedTrace, phases: Sequence[Phase]) -> list[Notice]:
-    """Notices of the study, of substitutes, and of unseen bursts that may have exceeded the meter's range."""
+    """Notices of the study, of substitutes, and of what the meter may not have seen of the current."""
     windows = [aligned.window(phase, phase) for phase in phases if phase.role is Role.WORK]
     spans = [(window.start_ns, window.end_ns) for window in windows]
     stand_ins: list[Notice] = []
@@ -161,8 +162,11 @@ def _of_study(wording: Wording, record: RunRecord, aligned: AlignedTrace, phases
         for software in job_results(record)[1]:
             if name := software.stand_in:
                 stand_ins.append(stand_in(software.name, name))
-    near_range = near_range_notices(aligned.cells, aligned.sensor, spans)
-    return [*wording.notes(record.run), *stand_ins, *near_range]
+    unseen = [
+        *near_range_notices(aligned.cells, aligned.sensor, spans),
+        *in_step_notices(aligned.cells, aligned.sensor, spans),
+    ]
+    return [*wording.notes(record.run), *stand_ins, *unseen]
 
 
 def repeats_of(evidence: AlignedRun, numbers: Sequence[int]) -> list[Repeat]:
