@@ -8,9 +8,6 @@ using protocol::Flag;
 using protocol::Mode;
 
 namespace {
-// START, address (and pointer, repeated START, address) at 400 kHz, plus interrupt latency. A first
-// guess, corrected by measurement.
-constexpr uint8_t kFirstLeadTicks[2] = {80, 210};
 constexpr uint32_t kPauseAfterFailureTicks = 5000 * kTicksPerUs;
 constexpr uint16_t kConversionsPerCheck = 256;
 // Within this time of an expected end it may have come.
@@ -218,13 +215,9 @@ bool Channel::after_bus_reading(const BusResult& result) {
 
 // Bus conversions are long ones until a bus reading has shown whether the chip finishes its
 // conversions, and on a chip that does: of short ones several would come before the next mode.
-uint16_t Channel::bus_mode() const {
-  return aborts_ ? plan_->bus_mode : plan_->first_bus_mode;
-}
+uint16_t Channel::bus_mode() const { return aborts_ ? plan_->bus_mode : plan_->first_bus_mode; }
 
-uint32_t Channel::bus_ticks() const {
-  return aborts_ ? plan_->bus_ticks : plan_->first_bus_ticks;
-}
+uint32_t Channel::bus_ticks() const { return aborts_ ? plan_->bus_ticks : plan_->first_bus_ticks; }
 
 // The bus voltage is converted next, in place of the shunt voltage.
 bool Channel::bus_due() const {

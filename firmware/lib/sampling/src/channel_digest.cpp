@@ -139,7 +139,9 @@ void Channel::lost(Fault fault, uint32_t ticks, FaultCounters& faults, uint8_t t
 void Channel::first_poll(uint32_t look_ticks, FaultCounters& faults) {
   const int32_t late_ticks = ticks_between(aimed_ticks_, look_ticks);
   uint8_t& lead = lead_ticks_[placed_with_pointer_];
-  if (late_ticks > 0 && late_ticks < kLeadTrustTicks) ++lead;
+  if (late_ticks > 0 && late_ticks < kLeadTrustTicks &&
+      lead < kFirstLeadTicks[placed_with_pointer_])
+    ++lead;
   if (late_ticks < 0 && late_ticks > -kLeadTrustTicks) --lead;
   // With several sensors, one may have to wait for another's reads.
   const int32_t most_ticks =
