@@ -5,7 +5,7 @@ from opjoule.bench.simulation.power_model import PowerModel
 from opjoule.boards.profiles import BoardAndMedium, find_profile
 
 
-def load_model(board, medium, supply=None, chance=None):
-    """The power model on the stated supply or on `supply`; `chance` draws the medium."""
-    made = Models.stated().load(BoardAndMedium(find_profile(board), medium), chance)
+def load_model(board, medium, supply=None, seed=None):
+    """The power model on the stated supply or on `supply`; a seed draws board and medium."""
+    made = Models.stated().load(BoardAndMedium(find_profile(board), medium), seed)
     return PowerModel(made.board, made.medium, supply) if supply else made

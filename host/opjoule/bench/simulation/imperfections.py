@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Self
 
-from opjoule.bench.simulation.power_model import MediumModel, Supply
+from opjoule.bench.simulation.power_model import PowerModel, Supply
 from opjoule.energy.error_bounds import ROOM_K, SHUNT_K_PER_W, SHUNT_PER_K
 from opjoule.energy.shunt_heat import TAU_LEAST_S, TAU_MOST_S
 
@@ -124,13 +124,8 @@ class Imperfections:
         """Sensor, clocks and ripple as options of rig-sim; the power model contains the supply's resistance."""
         return [f"--{name.replace('_', '-')}={value}" for name, value in self._of_meter.items()]
 
-    def write(self, path: Path, seed: int, medium: MediumModel | None) -> None:
-        """Writes the errors and the drawn medium, for use after the measurement."""
+    def write(self, path: Path, seed: int, power: PowerModel | None) -> None:
+        """Writes the errors and the drawn board and medium, for use after the measurement."""
         entry = {"schema": {"name": "simulator-imperfections", "version": 1}, "simulated": True, "seed": seed}
-        drawn = {"medium": asdict(medium)} if medium else {}
+        drawn = {"board": asdict(power.board), "medium": asdict(power.medium)} if power else {}
         path.write_text(json.dumps({**entry, **asdict(self), **drawn}, indent=2) + "\n")
-
-
-def medium_chance(medium: str, seed: int) -> random.Random:
-    """Random numbers for a rig's medium, independent of the rig's errors and of other media."""
-    return random.Random(f"medium {medium} {seed}")

@@ -76,8 +76,8 @@ class Models:
             own_supply=tables.supply is not None,
         )
 
-    def load(self, board: BoardAndMedium, chance: random.Random | None = None) -> PowerModel:
-        """The model of one board with one medium, on the supply stated here; `chance` draws a medium of its kind.
+    def load(self, board: BoardAndMedium, seed: int | None = None) -> PowerModel:
+        """The model of one board with one medium, on the supply stated here; a seed draws a unit of each.
 
         Raises: BadInput: no model of this board or medium.
         """
@@ -86,8 +86,13 @@ class Models:
             if wanted not in known:
                 names = ", ".join(sorted(known))
                 raise BadInput(f"there is no power model of {kind} {wanted}: --simulate knows {names}")
-        stated = self.media[medium]
-        return PowerModel(self.boards[name], stated.drawn(chance) if chance else stated, self.supply)
+        if seed is None:
+            return PowerModel(self.boards[name], self.media[medium], self.supply)
+        return PowerModel(
+            self.boards[name].drawn(random.Random(f"board {name} {seed}")),
+            self.media[medium].drawn(random.Random(f"medium {medium} {seed}")),
+            self.supply,
+        )
 
     def facts(self) -> dict[str, str]:
         """Origin of the models, for run.json."""

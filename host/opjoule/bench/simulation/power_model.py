@@ -5,6 +5,7 @@ import random
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Annotated, Final, Self
 
@@ -75,6 +76,19 @@ class BoardModel:
         tuple[NotNegative, ...], Meta(min_length=2, description="the powers of 0, 1, ... busy cores [W]")
     ]
     memory_bytes: Annotated[int, Meta(gt=0, description="a whole number above 0")]
+    idle_between_w: tuple[NotNegative, NotNegative] | None = None
+    """Least and greatest idle power of units of this board; None: not known, and not drawn."""
+    one_core_between_w: tuple[NotNegative, NotNegative] | None = None
+    """The same of what the first busy core adds."""
+
+    def drawn(self, chance: random.Random) -> Self:
+        """One unit of this board: idle power and the first core's are drawn from uniform distributions."""
+        steps_w = [after - before for before, after in pairwise(self.busy_cores_w)]
+        idle_w = chance.uniform(*self.idle_between_w) if self.idle_between_w else self.busy_cores_w[0]
+        if self.one_core_between_w:
+            steps_w[0] = chance.uniform(*self.one_core_between_w)
+        powers_w = tuple(accumulate([idle_w, *steps_w]))
+        return replace(self, busy_cores_w=powers_w, idle_between_w=None, one_core_between_w=None)
 
     def power_w(self, busy_cores: float) -> float:
         """Power at `busy_cores`, which may be fractional and is limited to the board's cores."""

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from opjoule.base.errors import BadInput, unknown
-from opjoule.bench.simulation.imperfections import Imperfections, medium_chance
+from opjoule.bench.simulation.imperfections import Imperfections
 from opjoule.bench.simulation.models import Models
 from opjoule.bench.simulation.power_model import PowerModel, Supply
 from opjoule.bench.simulation.rig_simulator import RigSimulator, known_load
@@ -78,8 +78,7 @@ class DrawnRig:
         true_ohm = USUAL_OHM if plant in ("wrong-shunt", "hot-shunt") else SHUNT_OHM
         supply = Supply((profile.nominal_voltage_v or 5.1) + 0.1, true_ohm + cable_ohm)
         sensor = _with_shunt(Imperfections.draw(seed), true_ohm).on(supply)
-        chance = medium_chance(board.medium, seed)
-        stated = Models.stated().load(board, chance)
+        stated = Models.stated().load(board, seed)
         power = PowerModel(stated.board, stated.medium, supply)
         return cls(profile, seed, plant or "", supply, sensor, power)
 

@@ -13,7 +13,7 @@ from opjoule.base.errors import LinkFault, RigFault
 from opjoule.bench.simulation.computer_watch import ComputerWatch
 from opjoule.bench.simulation.engine_power import EnginePower
 from opjoule.bench.simulation.feed import DELAY_NS, Feed
-from opjoule.bench.simulation.imperfections import Imperfections, medium_chance
+from opjoule.bench.simulation.imperfections import Imperfections
 from opjoule.bench.simulation.line_fifo import LineFifo
 from opjoule.bench.simulation.medium_simulator import PROGRAM, MediumSimulator
 from opjoule.bench.simulation.models import Models
@@ -184,7 +184,7 @@ def twin_rig(
         wanted: state of the board, of which it takes the keys in SIMULATED.
     """
     models, seed = Models.with_profile(twin_profile), options.seed
-    stated = models.load(board, medium_chance(board.medium, seed))
+    stated = models.load(board, seed)
     drawn = imperfections or drawn_for(board.profile, stated.greatest_w, seed)
     drawn = drawn.on(models.supply) if models.own_supply else drawn
     power = PowerModel(_with_memory(stated.board, wanted.memory_mb), stated.medium, drawn.supply)
@@ -239,7 +239,7 @@ def simulated_rig(
             truth=options.truth,
             seed=options.seed,
             course=course,
-            medium=power.medium,
+            power=power,
             work=simulator.work,
         )
         opened.callback(supply.close)

@@ -12,7 +12,7 @@ from opjoule.bench.simulation.feed import DELAY_NS, GONE, Feed
 from opjoule.bench.simulation.imperfections import Imperfections
 from opjoule.bench.simulation.medium_work import MediumWork
 from opjoule.bench.simulation.part_course import COURSE, PARTS
-from opjoule.bench.simulation.power_model import LoadModel, MediumModel
+from opjoule.bench.simulation.power_model import LoadModel, PowerModel
 from opjoule.bench.simulation.rig_simulator import RigSimulator, folder_in_memory
 from opjoule.boards.profiles import Profile
 from opjoule.meters.serial.options import SIMULATED_SENSOR
@@ -49,8 +49,8 @@ class SimulatedSupply:
     """Seed from which the rig was drawn; also the seed of its noise."""
     course: bool = True
     """Whether to keep the true energy over time, which is on this computer's clock."""
-    medium: MediumModel | None = None
-    """The drawn medium, for the record; None if none was drawn."""
+    power: PowerModel | None = None
+    """The drawn board and medium, for the record; None if none was drawn."""
     work: InitVar[MediumWork | None] = None
     """The medium's work; None if the model does not use it."""
 
@@ -105,7 +105,7 @@ class SimulatedSupply:
         for name, target in copied.items():
             with replacing(target) as temporary:
                 shutil.copyfile(self.folder / name, temporary)
-        self.imperfections.write(record / IMPERFECTIONS, self.seed, self.medium)
+        self.imperfections.write(record / IMPERFECTIONS, self.seed, self.power)
 
     def close(self) -> None:
         """Ends the feed, lets the simulator write its truth, and removes temporary files."""

@@ -1,7 +1,6 @@
 """Power of the simulated board follows the activity of its cores and the work of its medium."""
 
 import pytest
-from opjoule.bench.simulation.imperfections import medium_chance
 from opjoule.bench.simulation.medium_work import MediumMode, MediumStretch
 from opjoule.bench.simulation.power_model import Activity, CountedPower, Supply
 from opjoule.boards.profiles import find_profile
@@ -94,13 +93,25 @@ def test_the_page_cache_is_a_part_of_the_board_s_memory_as_in_linux():
 @pytest.mark.slow
 def test_each_measurement_draws_a_medium_of_its_own_within_the_stated_bounds():
     stated = load_model("rpi4", "sd").medium
-    drawn = [load_model("rpi4", "sd", chance=medium_chance("sd", seed)).medium for seed in range(300)]
+    drawn = [load_model("rpi4", "sd", seed=seed).medium for seed in range(300)]
     for name, part in stated.spread.items():
         usual, values = getattr(stated, name), [getattr(medium, name) for medium in drawn]
         assert usual * (1 - part) <= min(values) < usual * (1 - 0.9 * part), name
         assert usual * (1 + 0.9 * part) < max(values) <= usual * (1 + part), name
-    assert drawn[3] == load_model("rpi4", "sd", chance=medium_chance("sd", 3)).medium
+    assert drawn[3] == load_model("rpi4", "sd", seed=3).medium
     assert {medium.idle_w for medium in drawn} == {stated.idle_w}
+
+
+def test_a_simulated_board_is_drawn_between_the_units_and_sessions_that_were_told():
+    stated, drawn = load_model("rpi3", "sd").board, [load_model("rpi3", "sd", seed=seed).board for seed in range(300)]
+    idle_w = [board.busy_cores_w[0] for board in drawn]
+    one_w = [board.busy_cores_w[1] - board.busy_cores_w[0] for board in drawn]
+    assert 1.91 <= min(idle_w) < 1.95 and 2.62 < max(idle_w) <= 2.66
+    assert 0.12 <= min(one_w) < 0.15 and 0.87 < max(one_w) <= 0.9
+    further_w = stated.busy_cores_w[4] - stated.busy_cores_w[1]
+    assert all(board.busy_cores_w[4] - board.busy_cores_w[1] == pytest.approx(further_w) for board in drawn)
+    assert drawn[3] == load_model("rpi3", "emmc", seed=3).board
+    assert load_model("rpi4", "sd", seed=3).board == load_model("rpi4", "sd").board
 
 
 def test_every_ordinary_tail_is_short_enough_for_a_quick_measurement():

@@ -278,7 +278,7 @@ def fit_twin(records: Sequence[Recorded]) -> FittedTwin:
     ]
     values = {estimate.key: estimate.value for estimate in made}
     steps = range(len(board.busy_cores_w))
-    fitted_board = replace(board, busy_cores_w=tuple(values[f"board.busy_cores_w.{at}"] for at in steps))
+    fitted_board = BoardModel(tuple(values[f"board.busy_cores_w.{at}"] for at in steps), board.memory_bytes)
     active_w, tail_w, tail_s = (values[f"medium.{name}"] for name in ("active_w", "tail_w", "tail_s"))
     fitted_medium = replace(timed, active_w=active_w, tail_w=tail_w, tail_s=tail_s)
     supply = Supply(values["supply.open_voltage_v"], values["supply.resistance_ohm"])
