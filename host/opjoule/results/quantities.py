@@ -66,6 +66,10 @@ def quantity(result: Mapping[str, Any], path: str) -> Quantity:
         if is_quantity(entry):
             break
         entry = entry.get(part) if isinstance(entry, Mapping) else None
+    return _number(path, entry)
+
+
+def _number(path: str, entry: Any) -> Quantity:
     if is_quantity(entry):
         return from_json(entry)
     if isinstance(entry, int) and not isinstance(entry, bool):
@@ -91,13 +95,17 @@ def all_told_paths(result: Mapping[str, Any]) -> dict[str, str]:
 
 def rows(result: Mapping[str, Any], table: Quantities) -> list[Row]:
     """All quantities of result.json: those of the table in reading order, then the rest in the file's order."""
-    paths = list(_walk(result, "", table))
-    known = [definition.key for definition in table.shown("table") if definition.label and definition.key in paths]
-    return [row(result, table, path) for path in [*known, *(path for path in paths if path not in known)]]
+    found = dict(_walk(result, "", table))
+    known = [definition.key for definition in table.shown("table") if definition.label and definition.key in found]
+    return [_row(table, path, found[path]) for path in [*known, *(path for path in found if path not in known)]]
 
 
 def row(result: Mapping[str, Any], table: Quantities, path: str) -> Row:
     """The quantity at a dotted path with label and meaning; the path names one that the table does not know."""
+    return _row(table, path, quantity(result, path))
+
+
+def _row(table: Quantities, path: str, of: Quantity) -> Row:
     sensor = _SENSOR.fullmatch(path)
     known = table.get(sensor["key"] if sensor else path)
     label = known.label if known else ""
@@ -107,7 +115,7 @@ def row(result: Mapping[str, Any], table: Quantities, path: str) -> Row:
         path,
         label or path.replace("_", " ").replace(".", ", "),
         known.meaning if known and label else "",
-        quantity(result, path),
+        of,
     )
 
 
@@ -122,11 +130,11 @@ def is_quantity(entry: object) -> bool:
     return isinstance(entry, Quantity) or (isinstance(entry, Mapping) and {"value", "u", "unit"} <= entry.keys())
 
 
-def _walk(entry: Mapping[str, Any], path: str, table: Quantities) -> Iterator[str]:
-    """Paths of all quantities, and of bare numbers that the table knows."""
+def _walk(entry: Mapping[str, Any], path: str, table: Quantities) -> Iterator[tuple[str, Quantity]]:
+    """All quantities by path, also bare numbers that the table knows; a name in a path may have dots."""
     for key, value in entry.items():
         here = f"{path}.{key}" if path else key
         if is_quantity(value) or (table.get(here) and isinstance(value, int | float)):
-            yield here
+            yield here, _number(here, value)
         elif isinstance(value, Mapping):
             yield from _walk(value, here, table)

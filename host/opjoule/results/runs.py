@@ -22,10 +22,12 @@ from opjoule.energy.operations.schemas import BY_NAME
 from opjoule.energy.sensor_calibration import Correction, SensorCalibration
 from opjoule.energy.trace.parquet_file import checked_metadata, open_parquet
 from opjoule.energy.trace.schemas import POWER
+from opjoule.results.long_table import long_table
+from opjoule.results.quantities import quantity
 from opjoule.results.recorded import corrected_trace
 from opjoule.results.run_list import run_folders
 from opjoule.runs.evaluation.wording import wording_of
-from opjoule.runs.record.result import read_result
+from opjoule.runs.record.result import Conclusion, read_result
 from opjoule.runs.record.run_record import RunRecord, reading
 
 if TYPE_CHECKING:
@@ -50,7 +52,7 @@ _CORRECTED: Final = f"""
 
 @dataclass(frozen=True)
 class OpenedRuns:
-    """The records below some folders: `results`, and every sample, operation, event and counter of all of them."""
+    """The records below some folders: every number, sample, operation, event and counter of all of them."""
 
     folders: tuple[Path, ...]
     """Folders of the records, sorted by name; `run` in every table is one of them as text."""
@@ -66,8 +68,15 @@ class OpenedRuns:
 
         A value that a run does not have is null.
         """
-        columns = dict.fromkeys(name for row, _ in self._read for name in row)
-        return pa.Table.from_pylist([{**dict.fromkeys(columns), **row} for row, _ in self._read])
+        columns = dict.fromkeys(name for row, *_ in self._read for name in row)
+        return pa.Table.from_pylist([{**dict.fromkeys(columns), **row} for row, *_ in self._read])
+
+    @cached_property
+    def quantities(self) -> pa.Table:
+        """One row per quantity of each run, in the mean (`repeat` is null) and in each repeat: run, path, phase (null
+        for the whole work), quantity, repeat, value, u, unit, cause, reason.
+        """
+        return pa.concat_tables(table for _, table, _ in self._read)
 
     @property
     def power(self) -> DuckDBPyRelation:
@@ -92,8 +101,8 @@ class OpenedRuns:
         return self._database.view("system")
 
     def sql(self, query: str) -> DuckDBPyRelation:
-        """A DuckDB query over `results`, `power`, `operations`, `events` and `system`. Data are read when rows are
-        fetched (`fetchall()`, `df()`, `to_arrow_table()`, `fetch_record_batch()`).
+        """A DuckDB query over `results`, `quantities`, `power`, `operations`, `events` and `system`. Data are read
+        when rows are fetched (`fetchall()`, `df()`, `to_arrow_table()`, `fetch_record_batch()`).
 
         Raises: BadInput: DuckDB rejects the query, or is not installed.
         """
@@ -106,14 +115,14 @@ class OpenedRuns:
             raise BadInput(f"{' '.join(query.split())}: {str(error).splitlines()[0]}") from None
 
     @cached_property
-    def _read(self) -> list[tuple[dict[str, Any], dict[str, float]]]:
-        """Row of the results, and correction of the samples, of each record."""
+    def _read(self) -> list[tuple[dict[str, Any], pa.Table, dict[str, float]]]:
+        """Row of the results, long table, and correction of the samples, of each record."""
         records = []
         for folder in self.folders:
             try:
                 with reading(folder):
                     record = RunRecord.open(folder)
-                    records.append((_row(record), _correction(record)))
+                    records.append((*_numbers(record), _correction(record)))
             except OpJouleError as error:
                 self.unreadable[str(folder)] = str(error)  # type: ignore[index]
         return records
@@ -133,6 +142,7 @@ class OpenedRuns:
         )
         _KEPT.append(database)
         database.register("results", self.results)
+        database.register("quantities", self.quantities)
         for name, schema in TABLES.items():
             files = list(self._files(name, schema))
             if not files:
@@ -154,7 +164,7 @@ class OpenedRuns:
 
     def _files(self, name: str, schema: pa.Schema) -> Iterator[dict[str, Any]]:
         """The file of one table in each record that has it, with the correction of its samples."""
-        for record, correction in self._read:
+        for record, _, correction in self._read:
             path = Path(record["run"]) / f"{name}.parquet"
             if not path.exists():
                 continue
@@ -178,8 +188,9 @@ def open_runs(*places: str | Path, memory_limit: str = "1GB") -> OpenedRuns:
     return OpenedRuns(folders, memory_limit)
 
 
-def _row(record: RunRecord) -> dict[str, Any]:
-    """One row of the results. Raises: RecordFault: result.json was changed since the run ended, or is unreadable."""
+def _numbers(record: RunRecord) -> tuple[dict[str, Any], pa.Table]:
+    """Row of the results and long table. Raises: RecordFault: result.json was changed since it was written, or is
+    unreadable."""
     run, asked = record.run, record.document.get("asked", {})
     row: dict[str, Any] = {
         "run": str(record.directory),
@@ -192,19 +203,13 @@ def _row(record: RunRecord) -> dict[str, Any]:
         "rig_name": asked.get("rig_name"),
         "block": asked.get("block"),
     }
-    if not record.path("result.json").exists():
-        return row
-    record.intact("result.json")
-    numbers = read_result(record.directory).numbers
-    for quantity in wording_of(run).quantities_of(numbers):
-        number: Any = numbers
-        for name in quantity.key.split("."):
-            number = number.get(name, {}) if isinstance(number, Mapping) else {}
-        if isinstance(number, Mapping):
-            for field_name, column in (("value", quantity.key), ("u", f"{quantity.key} u")):
-                value = number.get(field_name)
-                row[column] = float(value) if isinstance(value, int | float) else None
-    return row
+    concluded = read_result(record.directory) if record.intact("result.json").exists() else Conclusion()
+    known = wording_of(run).quantities_of(concluded.numbers)
+    for of in known if concluded.numbers else ():
+        number = quantity(concluded.numbers, of.key)
+        row |= {of.key: number.value, f"{of.key} u": number.u}
+    table = long_table(concluded, known)
+    return row, table.add_column(0, "run", pa.array([row["run"]] * len(table), pa.string()))
 
 
 def _correction(record: RunRecord) -> dict[str, float]:

@@ -137,7 +137,7 @@ def test_names_from_the_record_cannot_break_the_openmetrics_text(tmp_path):
 
 def test_csv_files_hold_the_tables_and_the_numbers(run, tmp_path):
     lines = list(write_csv(run, tmp_path))
-    assert len(lines) == 7 and not any(line.startswith("no ") for line in lines)
+    assert len(lines) == 8 and not any(line.startswith("no ") for line in lines)
     with (tmp_path / "operations-SIMULATED.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == len(run.operations) and {row["kind"] for row in rows} == {"read", "update"}
@@ -146,6 +146,9 @@ def test_csv_files_hold_the_tables_and_the_numbers(run, tmp_path):
     wanted = from_json(run.result["energy_j"])
     assert float(numbers["energy_j"]["value"]) == wanted.value and float(numbers["energy_j"]["u"]) == wanted.u
     assert numbers["harness_energy_j"]["value"] == "" and numbers["harness_energy_j"]["reason"]
+    with (tmp_path / "repeats-SIMULATED.csv").open() as file:
+        repeats = [float(row["value"]) for row in csv.DictReader(file) if row["path"] == "energy_j"]
+    assert len(repeats) == run.result["repeats"] and np.mean(repeats) == pytest.approx(wanted.value)
 
 
 def test_every_export_of_a_partial_run_holds_its_fault(tmp_path):

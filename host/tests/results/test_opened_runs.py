@@ -12,6 +12,10 @@ import opjoule
 import pytest
 from opjoule.base.errors import BadInput, RecordFault
 from opjoule.energy.sensor_calibration import Correction, SensorCalibration
+from opjoule.results.long_table import long_table
+from opjoule.runs.evaluation.quantities.definition import Quantities
+from opjoule.runs.evaluation.quantities.phases import PHASES
+from opjoule.runs.record.result import Conclusion
 from opjoule.runs.record.run_record import RunRecord
 from raw_record import finished_record
 
@@ -127,3 +131,23 @@ def test_the_memory_limit_is_the_database_s(folder):
         .fetchall()
     )
     assert limit.startswith(("61", "64"))
+
+
+def test_the_long_table_has_the_mean_and_every_repeat_of_each_number(runs, folder):
+    example = opjoule.open_run(folder / "d-example")
+    rows = runs.sql(
+        "select repeat, value, u, unit, phase from quantities where run like '%d-example' and path = 'power_w' order by all"
+    ).fetchall()
+    mean, repeats = example["power_w"], example.result["by_repeat"]["power_w"]["values"]
+    assert rows == [
+        *((at, value, None, "W", None) for at, value in enumerate(repeats, 1)),
+        (None, mean.value, mean.u, "W", None),
+    ]
+    causes = runs.sql("select distinct cause from quantities where path = 'by_activity.checkpoint'").fetchall()
+    assert ("the engine reported none",) in causes
+
+
+def test_a_phase_of_any_name_has_its_rows():
+    numbers = {"by_phase": {"query 1.2": {"energy_j": {"value": 2.0, "u": 0.1, "unit": "J"}}}}
+    [row] = long_table(Conclusion(numbers=numbers), Quantities(PHASES)).to_pylist()
+    assert (row["phase"], row["quantity"], row["repeat"], row["value"]) == ("query 1.2", "energy_j", None, 2.0)

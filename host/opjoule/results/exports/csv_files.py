@@ -1,6 +1,7 @@
 """A run as CSV files: its tables, its phases, every number of its result, and its warnings."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -10,7 +11,7 @@ import pyarrow.csv as pa_csv
 
 from opjoule.base.errors import RecordFault
 from opjoule.base.files import rewriting
-from opjoule.results.quantities import rows
+from opjoule.results.long_table import long_table
 from opjoule.results.recorded import table_of
 from opjoule.results.run import OpenedRun
 from opjoule.runs.record.json_file import plain
@@ -64,13 +65,13 @@ def _plain(table: pa.Table) -> pa.Table:
     return plain
 
 
-def _result(run: OpenedRun) -> pa.Table:
-    """One row per number: path in result.json, value, u (95 %), unit, and the reason if one is missing."""
-    lines = []
-    for row in rows(run.result, run.answer.quantities):
-        number = {name: getattr(row.quantity, name) for name in ("value", "u", "unit")}
-        lines.append({"path": row.path, **number, "reason": row.reason, "simulated": run.simulated})
-    return pa.Table.from_pylist(lines)
+def _numbers(run: OpenedRun, *, in_repeats: bool) -> pa.Table:
+    """The means of the long table, or its values in each repeat."""
+    table = long_table(run.answer.concluded, run.answer.quantities)
+    table = table.filter(pc.is_valid(table["repeat"]) if in_repeats else pc.is_null(table["repeat"]))
+    left_out = ("u", "cause", "reason") if in_repeats else ("repeat",)
+    marked = table.drop_columns(left_out).append_column("simulated", pa.array([run.simulated] * len(table), pa.bool_()))
+    return marked if len(table) else pa.table({})
 
 
 _OF_BOARD: Final = ("operations", "events", "system")
@@ -81,7 +82,8 @@ _TABLES: Final[dict[str, Callable[[OpenedRun], pa.Table]]] = {
     "events": lambda run: run.events.arrow,
     "system": lambda run: run.system.arrow,
     "phases": lambda run: pa.Table.from_pylist([vars(phase) for phase in run.phases]),
-    "result": _result,
+    "result": partial(_numbers, in_repeats=False),
+    "repeats": partial(_numbers, in_repeats=True),
     "warnings": lambda run: pa.Table.from_pylist(
         [{"kind": notice.kind, "title": notice.title, "text": notice.sentence} for notice in run.answer.notices]
     ),
