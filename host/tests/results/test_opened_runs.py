@@ -136,7 +136,8 @@ def test_the_memory_limit_is_the_database_s(folder):
 def test_the_long_table_has_the_mean_and_every_repeat_of_each_number(runs, folder):
     example = opjoule.open_run(folder / "d-example")
     rows = runs.sql(
-        "select repeat, value, u, unit, phase from quantities where run like '%d-example' and path = 'power_w' order by all"
+        "select repeat, value, u, unit, phase from quantities "
+        "where run like '%d-example' and path = 'power_w' order by all"
     ).fetchall()
     mean, repeats = example["power_w"], example.result["by_repeat"]["power_w"]["values"]
     assert rows == [
