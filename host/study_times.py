@@ -18,7 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "host"))
 
-from opjoule.campaign.past_times import SHIPPED, runs_in, times_of  # noqa: E402  # path set above
+from opjoule.campaign.past_times import SHIPPED, medium_of, runs_in, times_of  # noqa: E402  # path set above
 from opjoule.runs.studies.folder import find_study  # noqa: E402
 
 KEY = ("study", "device", "storage", "cell", "size")
@@ -31,7 +31,7 @@ def rows_of(folder: Path, source: str) -> Iterator[dict[str, str]]:
         asked = record.get("asked", {})
         if record.get("status") != "complete" or not asked.get("folder"):
             continue
-        rig = {"study": asked["folder"], "device": asked["device"], "storage": str(asked["storage"])}
+        rig = {"study": asked["folder"], "device": asked["device"], "storage": medium_of(asked)}
         origin = f"{'SIMULATED, ' if asked.get('simulate') else ''}{source}"
         for time in times_of(record, find_study(asked["folder"]).constant):
             cell = " ".join(f"{axis}={value}" for axis, value in time.cell)

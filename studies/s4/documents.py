@@ -10,6 +10,7 @@ _NOT_IMPLEMENTED = 238
 _MEANS = [{"$group": {"_id": "$field", "mean": {"$avg": "$value"}}}]
 PLAIN, TIME_SERIES = "plain", "timeseries"
 """Kinds of collection; MongoDB has those of time series since 5.0."""
+_BY_TIME = {"timeField": "timestamp", "metaField": "sensor"}
 EPOCH = datetime.datetime(1970, 1, 1)
 _COMMIT = re.compile("(?!(.)\\1{39})[0-9a-f]{40}")
 """A commit of mongod's source: hexadecimal digits that are not all the same."""
@@ -90,6 +91,17 @@ class MongoDb:
             return "its collections are no tables of WiredTiger"
         return "" if inserted >= _INSERTED else "WiredTiger does not count its inserts"
 
+    def lacks_time_series(self):
+        """Whether a collection of time series was asked for, and the server makes a plain one of it without a word."""
+        if self._collection != TIME_SERIES:
+            return False
+        database = self._client["study"]
+        database["proof"].drop()
+        database.create_collection("proof", timeseries=_BY_TIME)
+        kinds = [made.get("type") for made in database.list_collections(filter={"name": "proof"})]
+        database["proof"].drop()
+        return kinds != ["timeseries"]
+
     def _engine_counts(self):
         status = self._client.admin.command("serverStatus")
         return [_at(status, name) for name in _OF_WIREDTIGER]
@@ -100,8 +112,7 @@ class MongoDb:
 
         self._client.drop_database("study")
         if self._collection == TIME_SERIES:
-            by_time = {"timeField": "timestamp", "metaField": "sensor"}
-            self._client["study"].create_collection("readings", timeseries=by_time)
+            self._client["study"].create_collection("readings", timeseries=_BY_TIME)
         try:
             self.q3()
         except pymongo.errors.OperationFailure as error:

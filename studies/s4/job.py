@@ -158,9 +158,14 @@ class Measurement:
         self._server.start()
         client = self._connected()
         try:
-            other = client.other_server() if self._options.system == "mongodb" else ""
-            named = ", ".join(filter(None, (f"{self._server.title} {client.version()}", other)))
-            return named, self._server.title if other else ""
+            title = self._server.title
+            is_mongodb = self._options.system == "mongodb"
+            other = client.other_server() if is_mongodb else ""
+            plain = (
+                "a plain collection: it has none of time series" if is_mongodb and client.lacks_time_series() else ""
+            )
+            named = ", ".join(filter(None, (f"{title} {client.version()}", other, plain)))
+            return named, f"{title}'s collection of time series" if plain else title if other else ""
         except Exception as error:
             raise ServerFault(f"{self._server.title} does not accept this client: {one_line(error)}") from None
         finally:

@@ -20,6 +20,7 @@ from statistics import fmean
 from typing import Any, Final
 
 from opjoule.base.files import read_regular
+from opjoule.boards.profiles import find_profile
 
 GROWING: Final = ("prepare", "work")
 """Roles of the phases that take longer with more records and operations, if a job marks no phases."""
@@ -107,15 +108,20 @@ def past_times(runs: Path, asked: Mapping[str, Any], constant: Sequence[str] = (
         asked: options of a cell: `folder`, `device`, `storage`, `simulate`.
         constant: phases of the job whose length does not depend on size.
     """
-    alike = ("folder", "device", "storage")
     times = []
     for record in runs_in(runs):
         options = record.get("asked", {})
-        same = all(str(options.get(name)) == str(asked.get(name)) for name in alike)
+        same = all(str(options.get(name)) == str(asked.get(name)) for name in ("folder", "device"))
+        same = same and medium_of(options) == medium_of(asked)
         same = same and bool(options.get("simulate")) == bool(asked.get("simulate"))
         if same and record.get("status") == "complete":
             times += list(times_of(record, constant))
     return times
+
+
+def medium_of(asked: Mapping[str, Any]) -> str:
+    """Medium of a measurement: the one that was asked for, or the board's first. Raises: BadInput: no such board."""
+    return str(asked.get("storage") or find_profile(str(asked.get("device"))).media[0])
 
 
 def runs_in(folder: Path) -> Iterator[dict[str, Any]]:
@@ -172,19 +178,17 @@ def _parts(asked: Mapping[str, Any]) -> list[tuple[Axes, int]]:
 
 
 def shipped_times(asked: Mapping[str, Any], file: Path = SHIPPED) -> list[PastTime]:
-    """The shipped times of a cell's study; on its medium, if there are any, else on all."""
+    """The shipped times of a cell's study; of each database those on its medium, if there are any, else on all."""
+    on_medium: list[PastTime] = []
+    elsewhere: list[PastTime] = []
     with file.open(newline="", encoding="utf-8") as rows:
-        of_study = [row for row in csv.DictReader(rows) if row["study"] == asked.get("folder")]
-    on_medium = [row for row in of_study if row["storage"] == asked.get("storage")]
-    return [
-        PastTime(
-            _axes(dict(axis.split("=", 1) for axis in row["cell"].split())),
-            int(row["size"]),
-            float(row["total_s"]),
-            float(row["growing_s"]),
-        )
-        for row in on_medium or of_study
-    ]
+        for row in csv.DictReader(rows):
+            if row["study"] == asked.get("folder"):
+                axes = _axes(dict(axis.split("=", 1) for axis in row["cell"].split()))
+                past = PastTime(axes, int(row["size"]), float(row["total_s"]), float(row["growing_s"]))
+                (on_medium if row["storage"] == medium_of(asked) else elsewhere).append(past)
+    known = {dict(past.cell).get(_SYSTEM) for past in on_medium}
+    return [*on_medium, *(past for past in elsewhere if dict(past.cell).get(_SYSTEM) not in known)]
 
 
 def time_needed(

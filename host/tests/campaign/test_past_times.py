@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from opjoule.base.scripts import ROOT, RUNS
-from opjoule.campaign.past_times import SHIPPED, PastTime, TimeNeeded, past_times, shipped_times, time_needed
+from opjoule.campaign.past_times import SHIPPED, PastTime, TimeNeeded, medium_of, past_times, shipped_times, time_needed
 from opjoule.cli.commands import main
 
 START = datetime.fromisoformat("2026-01-01T00:00:00+00:00")
@@ -96,7 +96,7 @@ def test_a_time_that_grows_faster_than_its_counts_is_taken_in_proportion_to_the_
 
 
 def test_records_of_another_board_medium_or_study_and_damaged_ones_tell_nothing(tmp_path):
-    for more in ({"device": "rpi5"}, {"storage": "sd"}, {"folder": "s2"}, {"simulate": False}):
+    for more in ({"device": "rpi5"}, {"storage": "ssd-usb3"}, {"folder": "s2"}, {"simulate": False}):
         record(tmp_path, "duckdb", 1000, 20, 6, **more)
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "run.json").write_text("{")
@@ -140,6 +140,24 @@ def test_a_cell_without_records_takes_the_shipped_times_most_like_it(tmp_path):
     assert estimate and (estimate.by_own_records, estimate.by_shipped, estimate.cells) == (0, 1, 2)
     assert estimate.total_s == pytest.approx(2 * (20 + 400))
     assert estimate.least_s < estimate.total_s / 2 and estimate.most_s > estimate.total_s * 2
+
+
+def test_records_of_the_boards_first_medium_are_the_same_whether_it_was_named_or_not(tmp_path):
+    record(tmp_path, "duckdb", 1000, 20, 6, storage="sd")
+    assert len(past_times(tmp_path, cell_of("duckdb", 1))) == 1
+    assert medium_of(cell_of("duckdb", 1)) == "sd"
+
+
+def test_a_database_without_a_shipped_time_on_the_medium_takes_its_own_on_others(tmp_path):
+    """Not the mean of the other databases: in S2 SQLite syncs and takes ten times as long."""
+    times = shipped(
+        ("sd", "system=leveldb", 100, 20, 1),
+        ("ssd", "system=leveldb", 100, 15, 1),
+        ("ssd", "system=sqlite", 100, 200, 180),
+        file=tmp_path / "times.csv",
+    )
+    estimate = time_needed([cell_of("leveldb", 100), cell_of("sqlite", 100)], [], times)
+    assert estimate and estimate.by_shipped == 2 and estimate.total_s == pytest.approx(20 + 200)
 
 
 def test_own_records_come_before_shipped_times_and_make_the_range_narrower(tmp_path):

@@ -27,9 +27,9 @@ class MadeMongod(socketserver.ThreadingTCPServer):
 
     allow_reuse_address = daemon_threads = True
 
-    def __init__(self, copies, build=BUILD):
+    def __init__(self, copies, build=BUILD, kind="timeseries"):
         super().__init__(("127.0.0.1", 0), _Connection)
-        self.copies, self.build = copies, build
+        self.copies, self.build, self.kind = copies, build, kind
         self.calls, self.stored = 0, {}
 
     @property
@@ -66,6 +66,10 @@ class MadeMongod(socketserver.ThreadingTCPServer):
     def _collstats(self, _asked):
         uri = "statistics:table:collection-0-1" if "table" in self.copies else "a copy"
         return {"wiredTiger": {"uri": uri}}
+
+    def _listcollections(self, asked):
+        made = [{"name": asked["filter"]["name"], "type": self.kind}]
+        return {"cursor": {"id": 0, "ns": f"{asked['$db']}.$cmd.listCollections", "firstBatch": made}}
 
     def _count(self):
         self.calls += "counts" in self.copies
@@ -121,9 +125,9 @@ def _asked(body, operation):
 
 
 @contextlib.contextmanager
-def made_mongod(copies, build=BUILD):
+def made_mongod(copies, build=BUILD, kind="timeseries"):
     """Yields a made server that listens on a free port."""
-    with MadeMongod(copies, build) as server:
+    with MadeMongod(copies, build, kind) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         try:
             yield server

@@ -20,6 +20,7 @@ from opjoule.results.comparison.study.verdicts import (
     Logs,
     PaperVerdict,
     name_of,
+    on_observation,
     ratio_of,
     samples_of_job,
     samples_of_workload,
@@ -71,7 +72,7 @@ def run_conclusions(options: ConclusionsOptions) -> int:
         [str(place) for place in options.places], find_study(options.study) if options.study else None
     )
     if options.json:
-        rows = [_row(study, answer) for study, answers in concluded for answer in answers]
+        rows = [row for study, answers in concluded for row in _rows(study, answers)]
         print(json.dumps([dict(zip(COLUMNS, row, strict=True)) for row in rows], indent=1))
         return 0
     console = terminal()
@@ -79,7 +80,7 @@ def run_conclusions(options: ConclusionsOptions) -> int:
         console.print(_table(study, answers))
         for counted in _same_winners([str(place) for place in options.places], study):
             console.print(counted)
-        console.print(*count_lines(answers), sep="\n", soft_wrap=True)
+        console.print(*count_lines(answers), *observation_lines(study, answers), sep="\n", soft_wrap=True)
     return 0
 
 
@@ -88,6 +89,14 @@ def count_lines(answers: Sequence[PaperVerdict]) -> list[str]:
     directions = [answer.word for answer in answers]
     factors = [answer.factor_word for answer in answers if answer.factor_word]
     return [f"direction  {_counts(directions)}", f"factor     {_counts(factors) or 'none is judged'}"]
+
+
+def observation_lines(study: StudyFolder, answers: Sequence[PaperVerdict]) -> list[str]:
+    """Each observation of the paper with its verdict, one line each."""
+    return [
+        f"observation {number} ({statement}): {on_observation(number, answers)[1]}"
+        for number, statement in study.observations.items()
+    ]
 
 
 def _counts(words: Sequence[str]) -> str:
@@ -147,6 +156,17 @@ def _row(study: StudyFolder, of: PaperVerdict) -> list[Any]:
     ]
 
 
+def _rows(study: StudyFolder, answers: Sequence[PaperVerdict]) -> list[list[Any]]:
+    """The verdicts on the conclusions, then on the paper's observations, as plain values in the order of COLUMNS."""
+    rows = [_row(study, answer) for answer in answers]
+    for number, statement in study.observations.items():
+        word, words = on_observation(number, answers)
+        known = {"study": study.folder.name, "question": statement, "where": f"observation {number}"}
+        known |= {"verdict": words, "direction": word}
+        rows.append([known.get(name, "") for name in COLUMNS])
+    return rows
+
+
 def _numbers(of: PaperVerdict, sides: Logs | None) -> list[float | str]:
     """Ratio and the ends of its interval; an end is empty if there is none."""
     known = (ratio_of(sides), *of.limits_of(sides))
@@ -160,11 +180,12 @@ def write_conclusions(folder: Path, places: Sequence[str], study: StudyFolder) -
     """
     [(_, answers)] = verdicts_of(places, study)
     path = folder / f"{study.folder.name}-conclusions.csv"
-    write_whole(path, csv_text([COLUMNS, *(_row(study, answer) for answer in answers)]).encode())
+    write_whole(path, csv_text([COLUMNS, *_rows(study, answers)]).encode())
     caveats = "; ".join(dict.fromkeys(caveat for answer in answers for caveat in answer.caveats))
     lines = [
         f"Conclusions of the paper of {study.title}:",
         *count_lines(answers),
+        *observation_lines(study, answers),
         f"caveats    {caveats or 'none'}",
     ]
     with (folder / METHODS).open("a", encoding="utf-8") as text:

@@ -19,7 +19,7 @@ MISSING: Final = "missing"
 STATES: Final = (EXACT, NEAR, STAND_IN, MISSING)
 _CONCLUSION_KEYS: Final = (
     *("question", "where", "measure", "of", "to", "paper", "about", "phase", "to_phase", "largest"),
-    *("said_of", "stands_in"),
+    *("said_of", "stands_in", "observation"),
 )
 SYSTEM: Final = "system"
 """The axis whose values are databases."""
@@ -83,6 +83,8 @@ class PaperConclusion:
     """Setting -> value or values of which the paper says it, in place of the study's own `said_of`."""
     stands_in: str = ""
     """What the paper measured in place of the board in `said_of`, for example a phone."""
+    observation: str = ""
+    """Number of the paper's observation that rests on it; empty if there is none."""
 
 
 def counterparts_of(entry: Mapping[str, Any]) -> tuple[Counterpart, ...]:
@@ -224,6 +226,8 @@ class StudyFolder:
     said_of: Mapping[str, Any] = field(default_factory=dict)
     """Setting (an axis, device, storage) -> value or values of which the paper says its conclusions. A paper of another
     computer than a board names no device."""
+    observations: Mapping[str, str] = field(default_factory=dict)
+    """Number of an observation that the paper states -> its statement."""
     circular: Mapping[str, str] = field(default_factory=dict)
     """Axis -> which of the paper's own numbers a simulated rig has by this axis, in words."""
     connections: Mapping[str, Connection] = field(default_factory=dict)

@@ -147,6 +147,9 @@ def _check_cells(made: StudyFolder) -> None:
         check_match(match, made.axes)
     if FIGURE in made.axes:
         raise BadInput(f"[axes] {FIGURE}: --only uses this name for [figures]; give the axis another name")
+    for conclusion in made.conclusions:
+        if conclusion.observation and conclusion.observation not in made.observations:
+            raise BadInput(f"[[conclusions]] {conclusion.question!r}: no observation {conclusion.observation}")
     for figure in made.figures.values():
         check_match({**{axis: [*made.axes.get(axis, ())] for axis in figure.by}, **figure.shows}, made.axes)
 
@@ -238,7 +241,7 @@ _READ: Final[Mapping[str, Mapping[str, Callable[[Mapping[str, Any], str], Any]]]
         "exclude": tables,
         "where": tables,
         "said_of": table,
-        "circular": _each(lambda _, text: str(text)),
+        **dict.fromkeys(("circular", "observations"), _each(lambda _, text: str(text))),
         "counterparts": lambda entry, _: counterparts_of(entry),
         "conclusions": tables,
     },

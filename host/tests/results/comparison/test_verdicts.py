@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from opjoule.base.errors import BadInput
 from opjoule.base.units import Quantity
 from opjoule.cli.commands import main
-from opjoule.cli.runs.conclusions import count_lines
+from opjoule.cli.runs.conclusions import count_lines, observation_lines
 from opjoule.results.comparison.index import gather
 from opjoule.results.comparison.study.rows import PhaseRow, stand_in_caveat
 from opjoule.results.comparison.study.verdicts import (
@@ -26,6 +26,7 @@ from opjoule.results.comparison.study.verdicts import (
     WIDE,
     PaperVerdict,
     name_of,
+    on_observation,
     ratio_of,
     verdicts,
 )
@@ -138,6 +139,30 @@ def test_the_media_of_a_table_are_compared_and_a_simulated_one_is_circular():
     assert len(answers) == 7
     for answer in answers:
         assert answer.words.startswith("agreed; factor agreed (SIMULATED; circular: "), answer.words
+
+
+def test_an_observation_agrees_with_all_of_its_parts_and_denies_with_one():
+    agrees, denies, open_part = (conclusion(paper, observation="1") for paper in (2.0, 0.5, 2.0))
+    there = [*samples("a", *A, simulated=True), *samples("b", *B)]
+    for parts, says in (
+        ((agrees,), ("agreed", "agreed: 1 of 1 parts agreed, 0 did not (SIMULATED)")),
+        ((agrees, denies), ("not agreed", "not agreed: 1 of 2 parts agreed, 1 did not (SIMULATED)")),
+        (
+            (agrees, replace(open_part, to={"system": "c"})),
+            ("open", "open: 1 of 2 parts agreed, 0 did not (SIMULATED)"),
+        ),
+        ((replace(agrees, observation=""),), ("open", "open: 0 of 0 parts agreed, 0 did not")),
+    ):
+        assert on_observation("1", judged(*parts, there=there)) == says
+
+
+def test_each_observation_of_s1_rests_on_conclusions_and_has_a_verdict():
+    study = find_study("s1")
+    assert [*study.observations] == ["1", "2", "3"]
+    for number in study.observations:
+        assert len([of for of in study.conclusions if of.observation == number]) >= 5
+    lines = observation_lines(study, verdicts(study, []))
+    assert [line.partition(" (")[0] for line in lines] == ["observation 1", "observation 2", "observation 3"]
 
 
 def test_disk_bytes_of_a_simulation_say_whether_the_page_cache_was_dropped():
@@ -290,7 +315,8 @@ def test_records_of_a_workload_are_held_against_its_paper(tmp_path, capsys):
         make(tmp_path, system, "sd", "zipfian", "read", factor * (1 + block / 100), **options)
     assert main(["runs", "conclusions", str(tmp_path), "--json"]) == 0
     said = {row["question"]: row for row in json.loads(capsys.readouterr().out)}
-    assert len(said) == len({stated.question for stated in find_study("s1").conclusions})
+    study = find_study("s1")
+    assert len(said) == len({stated.question for stated in study.conclusions}) + len(study.observations)
     answer = said["Reading: SQLite's bandwidth over LevelDB's"]
     assert answer["direction"] == AGREED and answer["ratio"] == pytest.approx(3.0)
     assert answer["factor"] == NOT_AGREED and answer["simulated"] == "SIMULATED"

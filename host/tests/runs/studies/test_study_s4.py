@@ -18,8 +18,9 @@ import mongo_server
 import pytest
 from influx_2_server import Influx2
 from made_mongod import BUILD, COPIES, made_mongod
-from opjoule.cli.commands import main
+from opjoule.cli.commands import main, parse
 from opjoule.results.comparison.study.rows import read_studies
+from opjoule.runs.studies.folder import find_study
 
 ROOT = Path(__file__).resolve().parents[4]
 STUDIES = ROOT / "studies"
@@ -297,6 +298,37 @@ def test_a_stand_in_that_names_itself_is_named(study, field, name):
     build = {**BUILD, "gitVersion": "0" * 40, field: "1.0"}
     with made_mongod(COPIES, build) as server, contextlib.closing(study("documents").MongoDb(server.address)) as client:
         assert client.other_server() == f"{name}, a stand-in: not mongod"
+
+
+@pytest.mark.parametrize(
+    ("asked", "kind", "plain"),
+    [("timeseries", "timeseries", False), ("timeseries", "collection", True), ("plain", "collection", False)],
+)
+def test_a_server_that_makes_a_plain_collection_of_one_of_time_series_is_a_stand_in_for_it(study, asked, kind, plain):
+    """As SecantusDB does, which takes the option and then points without a time."""
+    build = {**BUILD, "gitVersion": "0" * 40, "secantusVersion": "1.0"}
+    with made_mongod(COPIES, build, kind) as server:
+        job = study("job")
+        measurement = job.Measurement.__new__(job.Measurement)
+        measurement._options = argparse.Namespace(system="mongodb", collection=asked)
+        measurement._server = argparse.Namespace(
+            address=server.address, title="MongoDB", start=lambda: None, stop=lambda: None
+        )
+        named, stands_for = measurement._named()
+    assert named.endswith(
+        "SecantusDB, a stand-in: not mongod" + ", a plain collection: it has none of time series" * plain
+    )
+    assert stands_for == ("MongoDB's collection of time series" if plain else "MongoDB")
+
+
+def test_the_kind_of_collection_is_an_axis_that_is_measured_where_it_is_named():
+    plain, both = (
+        parse(["--study", "s4", "--device", "rpi4", "--dry-run", "--only", "system=mongodb", *more]).options.file.cells
+        for more in ([], ["--only", "collection=plain,timeseries"])
+    )
+    assert [cell.condition["collection"] for cell in plain] == ["plain"]
+    assert [cell.condition["collection"] for cell in both] == ["plain", "timeseries"]
+    assert "{collection}" in find_study("s4").command
 
 
 @pytest.mark.parametrize(("code", "raises"), [(238, False), (13, True)])

@@ -26,6 +26,7 @@ from opjoule.runs.studies.definition import DEVICE, SCALE, STORAGE, PaperConclus
 AGREED: Final = "agreed"
 NOT_AGREED: Final = "not agreed"
 OPEN: Final = "open: no difference found"
+OPEN_PARTS: Final = "open"
 SINGLE: Final = "open: single runs"
 TOO_SHORT: Final = "open: runs too short"
 NOT_MEASURED: Final = "not measured"
@@ -135,6 +136,19 @@ def verdicts(study: StudyFolder, samples: Sequence[PhaseRow]) -> list[PaperVerdi
     answers = [answer for conclusion in study.conclusions for answer in _answers(study, conclusion, samples)]
     judged = sum(answer.sides is not None and not answer.cannot for answer in answers)
     return [replace(answer, judged=max(judged, 1)) for answer in answers]
+
+
+def on_observation(number: str, answers: Sequence[PaperVerdict]) -> tuple[str, str]:
+    """Verdict on an observation of the paper, which rests on the conclusions that name it: its word, and all words.
+
+    It agrees if all of them do in their direction, and does not if one does not.
+    """
+    parts = [answer for answer in answers if answer.conclusion.observation == number]
+    words = [answer.word for answer in parts]
+    word = NOT_AGREED if NOT_AGREED in words else AGREED if {*words} == {AGREED} else OPEN_PARTS
+    counted = f"{word}: {words.count(AGREED)} of {len(parts)} parts agreed, {words.count(NOT_AGREED)} did not"
+    caveats = dict.fromkeys(caveat for answer in parts if answer.sides for caveat in answer.caveats)
+    return word, f"{counted} ({'; '.join(caveats)})" if caveats else counted
 
 
 def _answers(study: StudyFolder, of: PaperConclusion, samples: Sequence[PhaseRow]) -> list[PaperVerdict]:
