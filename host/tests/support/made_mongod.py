@@ -30,7 +30,7 @@ class MadeMongod(socketserver.ThreadingTCPServer):
     def __init__(self, copies, build=BUILD, kind="timeseries"):
         super().__init__(("127.0.0.1", 0), _Connection)
         self.copies, self.build, self.kind = copies, build, kind
-        self.calls, self.stored = 0, {}
+        self.calls, self.stored, self.created = 0, {}, set()
 
     @property
     def address(self):
@@ -67,8 +67,17 @@ class MadeMongod(socketserver.ThreadingTCPServer):
         uri = "statistics:table:collection-0-1" if "table" in self.copies else "a copy"
         return {"wiredTiger": {"uri": uri}}
 
+    def _create(self, asked):
+        self.created.add(asked["create"])
+        return {}
+
+    def _drop(self, asked):
+        self.created.discard(asked["drop"])
+        return {}
+
     def _listcollections(self, asked):
-        made = [{"name": asked["filter"]["name"], "type": self.kind}]
+        name = asked["filter"]["name"]
+        made = [{"name": name, "type": self.kind}] if name in self.created else []
         return {"cursor": {"id": 0, "ns": f"{asked['$db']}.$cmd.listCollections", "firstBatch": made}}
 
     def _count(self):
