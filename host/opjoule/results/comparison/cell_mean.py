@@ -27,7 +27,7 @@ def comparison_side(numbers: Mapping[str, Any], of: Definition) -> Quantity:
     number = quantity(numbers, of.key)
     if of.topic in COUNTED and number.value is not None and number.u is None:
         number = exact(number.value, number.unit)
-    if number.u is None:
+    if number.value is None or number.u is None:
         raise ValueError(number.reason or NOT_STATED)
     shared = numbers.get("shared", {}).get(of.budget or of.key)
     return number.of_repeats(numbers.get("by_repeat", {}).get(of.key, {}).get("values", ()), shared)
