@@ -29,7 +29,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 HOST = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(HOST), str(HOST / "tests/support"), str(HOST / "tests/devices"), str(HOST / "validation")]
+sys.path[:0] = [str(HOST), str(HOST / "tests/support"), str(HOST / "tests/boards"), str(HOST / "validation")]
 
 from faults.board import FAULTS as BOARD  # noqa: E402  # path set above
 from faults.board import board_trial  # noqa: E402

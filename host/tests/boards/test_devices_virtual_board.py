@@ -174,7 +174,7 @@ def start_host(machine: Machine, raw: Path, port: int | None = None) -> subproce
     options = machine.image.ssh_options(port, machine.folder / f"known_hosts_{port}")
     paths = f"{ROOT / 'host'}:{ROOT / 'host/tests/support'}"
     return subprocess.Popen(
-        [sys.executable, "-c", HOST, str(ROOT / "host/tests/devices"), str(raw), "rig@127.0.0.1", *options],
+        [sys.executable, "-c", HOST, str(ROOT / "host/tests/boards"), str(raw), "rig@127.0.0.1", *options],
         env={**os.environ, "PYTHONPATH": paths},
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
