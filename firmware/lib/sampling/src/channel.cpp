@@ -8,6 +8,9 @@ using protocol::Flag;
 using protocol::Mode;
 
 namespace {
+// START, address (and pointer, repeated START, address) at 400 kHz, plus interrupt latency. A first
+// guess, corrected by measurement.
+constexpr uint8_t kFirstLeadTicks[2] = {80, 210};
 constexpr uint32_t kPauseAfterFailureTicks = 5000 * kTicksPerUs;
 constexpr uint16_t kConversionsPerCheck = 256;
 // Within this time of an expected end it may have come.

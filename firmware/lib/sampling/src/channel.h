@@ -30,11 +30,6 @@
 
 namespace opjoule {
 
-// From a poll's start to its look, without and with pointer, at most: START, address (and pointer,
-// repeated START, address) at 400 kHz, plus interrupt latency. It is corrected by measurement, and
-// never goes beyond this, since a poll may be late for other reasons.
-constexpr uint8_t kFirstLeadTicks[2] = {80, 210};
-
 class Channel {
  public:
   // Samples sensor number `sensor` as `plan` says, which must outlive it. `alone`: no other sensor

@@ -133,16 +133,14 @@ void Channel::lost(Fault fault, uint32_t ticks, FaultCounters& faults, uint8_t t
   flags_ |= flag_bit(Flag::missed_before);
 }
 
-// Corrects the lead of the next poll by how late or early this one read the flag, if the bus was
-// free. Polls that are always too late cannot tell where conversions end, nor whether one was
-// missed: that counts as a fault.
+// Corrects the lead of the next poll by how late or early this one read the flag, if the bus seems
+// to have been free. Polls that are always too late cannot tell where conversions end, nor whether
+// one was missed: that counts as a fault.
 void Channel::first_poll(uint32_t look_ticks, FaultCounters& faults) {
   const int32_t late_ticks = ticks_between(aimed_ticks_, look_ticks);
   uint8_t& lead = lead_ticks_[placed_with_pointer_];
-  if (late_ticks > 0 && late_ticks < kLeadTrustTicks &&
-      lead < kFirstLeadTicks[placed_with_pointer_])
-    ++lead;
-  if (late_ticks < 0 && late_ticks > -kLeadTrustTicks) --lead;
+  if (late_ticks > 0 && late_ticks < kLeadTrustTicks && lead != UINT8_MAX) ++lead;
+  if (late_ticks < 0 && lead != 0) --lead;  // nothing but the lead makes a poll early
   // With several sensors, one may have to wait for another's reads.
   const int32_t most_ticks =
       alone_ ? kLeadTrustTicks
