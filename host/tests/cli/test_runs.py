@@ -227,7 +227,7 @@ def test_a_run_is_exported_to_all_formats_at_once(made, tmp_path, capsys):
     text = output(capsys, "export", made / "a-complete", *where, "--most", "50")
     assert "https://ui.perfetto.dev" in text
     assert (tmp_path / "t").stat().st_size > 1000 and (tmp_path / "m").read_text().endswith("# EOF\n")
-    assert len(list((tmp_path / "c").iterdir())) == 7
+    assert len(list((tmp_path / "c").iterdir())) == 8
 
 
 def test_tables_are_exported_without_the_trace_and_the_status_says_so(folder, tmp_path, capsys):
@@ -238,7 +238,7 @@ def test_tables_are_exported_without_the_trace_and_the_status_says_so(folder, tm
     assert text.count("without time_s: ") == 4
     operations = (tmp_path / "c" / "operations-SIMULATED.csv").read_text().splitlines()
     assert operations[0].startswith('"board_ns"') and len(operations) > 100
-    assert len(list((tmp_path / "c").iterdir())) == 6
+    assert len(list((tmp_path / "c").iterdir())) == 7
 
 
 def test_a_rule_that_no_record_matches_is_answered_with_the_values_that_there_are(tmp_path, capsys):

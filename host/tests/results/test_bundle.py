@@ -12,7 +12,7 @@ from hashlib import sha256
 import pytest
 from opjoule.cli.commands import main
 from opjoule.pages.plots import figures
-from opjoule.results.exports.bundle import CHECKSUMS, CRATE, Redaction
+from opjoule.results.bundle import CHECKSUMS, CRATE, Redaction
 from opjoule.runs.record.run_record import RunRecord
 from plotted_runs import make_campaign
 from report_record import make_record

@@ -8,10 +8,10 @@ import opjoule
 import pytest
 from hdrh.histogram import HdrHistogram
 from opjoule.base.units import from_json
-from opjoule.results.exports.csv_files import write_csv
-from opjoule.results.exports.hdr_logs import write_hdr_logs
+from opjoule.cli.commands import main
+from opjoule.results.exports import csv as csv_format
+from opjoule.results.exports import formats, hdr, perfetto, writer
 from opjoule.results.exports.openmetrics import openmetrics
-from opjoule.results.exports.perfetto import write_perfetto
 from opjoule.runs.record.phases import Role
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
@@ -53,8 +53,16 @@ class PerfettoFile:
         assert not open_slices
 
 
+def test_each_module_of_the_folder_is_an_option_of_the_command(capsys):
+    with pytest.raises(SystemExit):
+        main(["runs", "export", "--help"])
+    said = capsys.readouterr().out
+    assert list(formats()) == ["csv", "hdr", "openmetrics", "perfetto"]
+    assert all(f"--{name} PATH" in said and callable(writer(name)) for name in formats())
+
+
 def exported(run, tmp_path, most=None):
-    assert write_perfetto(run, tmp_path / "trace", most) == []
+    assert len(list(perfetto.write(run, tmp_path / "trace", most))) == 1, "nothing is lacking"
     return PerfettoFile(tmp_path / "trace")
 
 
@@ -102,7 +110,7 @@ def test_lost_samples_are_a_slice_and_overlapping_work_has_tracks_of_its_own(tmp
 def test_a_trace_on_its_own_is_exported_with_what_it_has(tmp_path):
     make_trace(tmp_path / "record")
     run = opjoule.open_run(tmp_path / "record")
-    lacking = write_perfetto(run, tmp_path / "trace")
+    *lacking, _ = perfetto.write(run, tmp_path / "trace")
     assert len(lacking) == 3 and all("not in this record" in line for line in lacking)
     assert PerfettoFile(tmp_path / "trace").values["power"]
 
@@ -136,7 +144,7 @@ def test_names_from_the_record_cannot_break_the_openmetrics_text(tmp_path):
 
 
 def test_csv_files_hold_the_tables_and_the_numbers(run, tmp_path):
-    lines = list(write_csv(run, tmp_path))
+    lines = list(csv_format.write(run, tmp_path))
     assert len(lines) == 8 and not any(line.startswith("no ") for line in lines)
     with (tmp_path / "operations-SIMULATED.csv").open() as file:
         rows = list(csv.DictReader(file))
@@ -160,10 +168,10 @@ def test_every_export_of_a_partial_run_holds_its_fault(tmp_path):
     ].samples
     assert (ending.labels["title"], warning.labels["title"]) == ("PARTIAL", "FAULT")
     assert fault in warning.labels["text"]
-    write_perfetto(run, tmp_path / "trace")
+    list(perfetto.write(run, tmp_path / "trace"))
     _, (_, title) = PerfettoFile(tmp_path / "trace").moments["warnings"]
     assert title.startswith("FAULT") and fault in title
-    list(write_csv(run, tmp_path))
+    list(csv_format.write(run, tmp_path))
     with (tmp_path / "warnings-SIMULATED.csv").open() as file:
         rows = {row["title"]: row["text"] for row in csv.DictReader(file)}
     assert fault in rows["FAULT"] and "SIMULATED" in rows
@@ -171,7 +179,7 @@ def test_every_export_of_a_partial_run_holds_its_fault(tmp_path):
 
 def test_hdrhistogram_reads_the_latencies_of_each_kind(run, tmp_path):
     """HdrHistogram's own reader finds as many values, and percentiles within its 1/1,024."""
-    lines = list(write_hdr_logs(run, tmp_path))
+    lines = list(hdr.write(run, tmp_path))
     operations, works = (
         run.operations,
         [phase for phase in run.answer.record.run.phases if phase.role is Role.WORK],

@@ -15,8 +15,7 @@ from opjoule.cli.failures import one_line
 from opjoule.cli.runs.conclusions import write_conclusions
 from opjoule.cli.runs.options import BundleOptions, OpenOptions
 from opjoule.pages.comparison.page import write_campaign_page
-from opjoule.results.comparison.compared_run import allowed_groups
-from opjoule.results.exports.bundle import (
+from opjoule.results.bundle import (
     RECORDS,
     Described,
     Redaction,
@@ -25,6 +24,7 @@ from opjoule.results.exports.bundle import (
     pack,
     unpack,
 )
+from opjoule.results.comparison.compared_run import allowed_groups
 from opjoule.runs.record.directory import INDEX
 from opjoule.runs.record.run import program_words
 from opjoule.runs.record.run_record import RunRecord

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from opjoule.base.errors import BadInput, RecordFault
-from opjoule.base.files import write_whole
 from opjoule.base.scripts import RUNS
 from opjoule.bench.simulation.truth_line import held_line
 from opjoule.cli.failures import one_line
@@ -29,10 +28,7 @@ from opjoule.energy.trace.journal import read_edges
 from opjoule.pages.report.terminal import print_summary
 from opjoule.results.comparison.compared_run import allowed_groups
 from opjoule.results.comparison.index import forget_run, is_one_of_several
-from opjoule.results.exports.csv_files import write_csv
-from opjoule.results.exports.hdr_logs import write_hdr_logs
-from opjoule.results.exports.openmetrics import openmetrics
-from opjoule.results.exports.perfetto import MOST, write_perfetto
+from opjoule.results.exports import formats, writer
 from opjoule.results.recorded import table_of
 from opjoule.results.run import open_run
 from opjoule.results.run_list import ListedRun, find_runs
@@ -42,6 +38,8 @@ from opjoule.runs.record.result import read_result
 from opjoule.runs.record.run_record import RunRecord, reading
 from opjoule.runs.studies.folder import find_study
 
+PERFETTO: Final = "perfetto"
+"""The format whose samples and operations `--most` limits."""
 CUT_OFF: Final = "partial"
 """Status of a run that was killed or interrupted; its campaign has measured it again, or will."""
 
@@ -130,22 +128,14 @@ def _unreadable(record: RunRecord) -> list[str]:
 
 def run_export(options: ExportOptions) -> int:
     """Writes a record in other formats; 4 if one of its files was changed since the run."""
-    if not (options.perfetto or options.openmetrics or options.csv or options.hdr):
-        raise BadInput("no export format is given: give --perfetto FILE, --openmetrics FILE, --csv DIR or --hdr DIR")
+    chosen = {name: path for name in formats() if (path := options.values[name])}
+    if not chosen:
+        raise BadInput(f"no export format is given: give {' or '.join(f'--{name} PATH' for name in formats())}")
+    limit = {"most": None if options.all else options.most} if options.all or options.most else {}
     with reading(options.record):
         run = open_run(options.record)
-        if options.perfetto:
-            most = None if options.all else options.most or MOST
-            missing = dict.fromkeys(write_perfetto(run, options.perfetto, most))
-            _tell(f"not in it: {line}" for line in missing)
-            _tell([f"{options.perfetto}: open it in https://ui.perfetto.dev"])
-        if options.openmetrics:
-            write_whole(options.openmetrics, openmetrics(run).encode())
-            _tell([str(options.openmetrics)])
-        if options.csv:
-            _tell(write_csv(run, options.csv))
-        if options.hdr:
-            _tell(write_hdr_logs(run, options.hdr))
+        for name, path in chosen.items():
+            _tell(writer(name)(run, path, **(limit if name == PERFETTO else {})))
         return altered_status([run.answer.record])
 
 

@@ -19,6 +19,7 @@ from opjoule.cli.options import (
     repeated,
     required,
 )
+from opjoule.results.exports import formats
 from opjoule.runs.record.directory import check_place
 from opjoule.runs.studies.folder import find_study
 
@@ -79,13 +80,8 @@ class VerifyPlacesOptions(PlacesOptions):
 
 
 class ExportOptions(OneRunOptions):
-    """The formats to write."""
+    """Limits of the Perfetto trace; the formats are those of `_with_formats`."""
 
-    perfetto: Path | None = option(
-        directory,
-        "FILE",
-        "write phases, operations, background work, power and counters on one time axis, for https://ui.perfetto.dev",
-    )
     most: int | None = option(
         positive,
         "N",
@@ -93,11 +89,12 @@ class ExportOptions(OneRunOptions):
         "thinned out and says so)",
     )
     all: bool = flag("write all samples and operations to the Perfetto trace")
-    openmetrics: Path | None = option(
-        directory, "FILE", "write every number of the result, for Prometheus and similar programs"
-    )
-    csv: Path | None = option(directory, "DIR", "write every table, the phases and the result as CSV")
-    hdr: Path | None = option(directory, "DIR", "write the latencies of each kind of operation as an HdrHistogram log")
+
+
+def _with_formats() -> type[ExportOptions]:
+    """The options with one for each format, whose value is the file or folder to write."""
+    named = {name: option(directory, "PATH", words) for name, words in formats().items()}
+    return type("ExportOptions", (ExportOptions,), {"__annotations__": dict.fromkeys(named, "Path | None"), **named})
 
 
 class ConclusionsOptions(PlacesOptions):
@@ -205,7 +202,7 @@ ACTIONS: Final = (
     ),
     _action(
         "export",
-        ExportOptions,
+        _with_formats(),
         "Writes a record in formats of other programs. Simulated records are marked SIMULATED in each.",
         f"example:\n  {_SELF} export runs/example --perfetto example.perfetto-trace --csv example-csv",
     ),

@@ -1,12 +1,16 @@
-"""The numbers of a run as OpenMetrics text: gauges for each quantity and its u, infos for the run and its warnings.
+"""Every number of the result as a file of OpenMetrics text, for Prometheus and similar programs.
+
+There are gauges for each quantity and its u, and infos for the run and its warnings.
 
 Source: OpenMetrics 1.0, https://prometheus.io/docs/specs/om/open_metrics_spec/ (names, units, escapes, order, EOF).
 """
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Final
 
+from opjoule.base.files import write_whole
 from opjoule.results.quantities import Row, rows
 from opjoule.results.run import OpenedRun
 from opjoule.results.run_list import listed
@@ -26,6 +30,12 @@ UNITS: Final = {
 _SUFFIX: Final = re.compile(r"_(j|w|s|v|bytes|bytes_per_s|per_s)$")
 """A unit at the end of a path; OpenMetrics spells it out."""
 _U: Final = "expanded_uncertainty"
+
+
+def write(run: OpenedRun, path: Path) -> Iterator[str]:
+    """Writes the text to a file."""
+    write_whole(path, openmetrics(run).encode())
+    yield str(path)
 
 
 def openmetrics(run: OpenedRun) -> str:

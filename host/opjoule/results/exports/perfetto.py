@@ -1,4 +1,4 @@
-"""A run as a Perfetto trace: phases, operations, background work and counters, for ui.perfetto.dev.
+"""Phases, operations, background work, power and counters on one time axis: a file for https://ui.perfetto.dev.
 
 The file is a sequence of TracePacket messages in protobuf's wire format; this module encodes the few fields it uses.
 Sources: https://perfetto.dev/docs/reference/synthetic-track-event (tracks, slices, counters), Perfetto's
@@ -7,7 +7,7 @@ protos/perfetto/trace/ (field numbers), https://protobuf.dev/programming-guides/
 
 import heapq
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -38,8 +38,8 @@ Stretches = Iterable[tuple[float, float, str]]
 """Start [s], end [s], name."""
 
 
-def write_perfetto(run: OpenedRun, path: Path, most: int | None = MOST) -> list[str]:
-    """Writes the trace file completely or not at all; returns a line for each part of the run that the record lacks.
+def write(run: OpenedRun, path: Path, most: int | None = MOST) -> Iterator[str]:
+    """Writes the trace file completely or not at all; yields a line for each part of the run that the record lacks.
 
     `most`: largest number of power samples and of operations; None: all of them. More samples are combined to mean,
     least and greatest; of more operations only every n-th is written. The names of the tracks say so.
@@ -52,7 +52,8 @@ def write_perfetto(run: OpenedRun, path: Path, most: int | None = MOST) -> list[
                 add(run, writer, most)
             except RecordFault as fault:
                 lacking.append(str(fault))
-    return lacking
+    yield from (f"not in it: {line}" for line in dict.fromkeys(lacking))
+    yield f"{path}: open it in https://ui.perfetto.dev"
 
 
 class _Writer:

@@ -1,4 +1,4 @@
-"""Latencies of a run as HdrHistogram logs: a file for each kind of operation, a line for each repeat.
+"""Latencies as HdrHistogram logs in a folder: a file for each kind of operation, a line for each repeat.
 
 Sources: HdrHistogram: EncodableHistogram, Histogram (V2 encoding, compressed), HistogramLogWriter (lines of a log).
 """
@@ -28,7 +28,7 @@ _HEAD: Final = (
 )
 
 
-def write_hdr_logs(run: OpenedRun, folder: Path) -> Iterator[str]:
+def write(run: OpenedRun, folder: Path) -> Iterator[str]:
     """Writes a log for each kind of operation, a simulated run's with SIMULATED in its name; yields a line per file."""
     folder.mkdir(parents=True, exist_ok=True)
     mark = "-SIMULATED" if run.simulated else ""

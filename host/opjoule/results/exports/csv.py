@@ -1,4 +1,4 @@
-"""A run as CSV files: its tables, its phases, every number of its result, and its warnings."""
+"""A run as CSV files in a folder: its tables, its phases, every number of its result, and its warnings."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -20,7 +20,7 @@ _FORMULA: Final = r"^([=+\-@\t\r])"
 """First characters that turn a cell into a formula. Source: OWASP, CSV Injection."""
 
 
-def write_csv(run: OpenedRun, folder: Path) -> Iterator[str]:
+def write(run: OpenedRun, folder: Path) -> Iterator[str]:
     """Writes each table that the record has, a simulated one with SIMULATED in its name; yields a line per table.
 
     If the trace cannot be read, there is no time axis: tables of the board's clock are written without `time_s`.
