@@ -17,8 +17,6 @@ from opjoule.cli.needs import Needs
 PACKAGE = Path(__file__).resolve().parent / "opjoule"
 OPTION_LIKENESS = 0.75
 """Least likeness of a suggested option: all begin with the same dashes."""
-DECLARES = ("option", "required", "repeated", "several", "flag", "switch", "simulate_option")
-"""Functions of opjoule/cli/options.py that declare an option."""
 HELP = """\
 usage: measure.py --db NAME --device NAME [options]
        measure.py --study NAME --device NAME [options]
@@ -28,8 +26,8 @@ commands: {commands}
 databases: {databases}
 boards: {boards}
 
-Nothing is set up yet. To begin, run one of these; each sets up what it needs:
-  host/measure.py databases                                  lists the databases; --help then explains every option
+To begin, run one of these. Each sets up what it needs; --help then explains every option:
+  host/measure.py databases                                  lists the databases
   host/measure.py --db leveldb --device rpi4 --simulate      measures without hardware
   host/measure.py init                                       asks what is connected, and writes rig.toml
 """
@@ -78,7 +76,8 @@ def _with_next(words: list[str]) -> Iterable[tuple[str, str]]:
 
 def declared() -> tuple[set[str], set[str]]:
     """Names of the commands, and of the options of all commands with their dashes."""
-    commands, options = set(), {"--help"}
+    formats = (PACKAGE / "results/exports").glob("[!_]*.py")
+    commands, options = set(), {"--help", *(f"--{path.stem.replace('_', '-')}" for path in formats)}
     for path in sorted((PACKAGE / "cli").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ClassDef):
@@ -89,19 +88,19 @@ def declared() -> tuple[set[str], set[str]]:
 
 
 def _options(declaration: ast.ClassDef) -> Iterator[str]:
-    """Options of a class: the fields that DECLARES makes, and the names with dashes in their declarations."""
+    """Options of a class: the fields whose type is Annotated[TYPE, HOW], as opjoule/cli/options.py has it."""
     for field in declaration.body:
-        if (
-            isinstance(field, ast.AnnAssign)
-            and isinstance(field.target, ast.Name)
-            and isinstance(field.value, ast.Call)
-        ):
-            called = getattr(field.value.func, "id", "")
-            name = field.target.id.replace("_", "-")
-            texts = [str(part.value) for part in ast.walk(field.value) if isinstance(part, ast.Constant)]
-            named = [word for text in texts if text.startswith("-") for word in text.split()]
-            own = [f"--{name}", f"--no-{name}"][: 2 if called == "switch" else 1]
-            yield from named or (own if called in DECLARES else [])
+        if not isinstance(field, ast.AnnAssign) or not isinstance(field.target, ast.Name):
+            continue
+        match field.annotation:
+            case ast.Subscript(ast.Name("Annotated"), ast.Tuple([kind, how])):
+                if isinstance(how, ast.Call) and getattr(how.func, "id", "") not in ("Option", "Flag"):
+                    continue
+                stated = getattr(how, "keywords", [])
+                names = [str(word.value.value) for word in stated if word.arg == "names"]
+                name = field.target.id.replace("_", "-")
+                own = [f"--{name}", f"--no-{name}"][: 2 if ast.unparse(kind) == "bool | None" else 1]
+                yield from names[0].split() if names else own
 
 
 def file_names(folder: str) -> list[str]:

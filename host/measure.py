@@ -39,6 +39,7 @@ import this_computer  # the path is set above
 this_computer.end_if_unable()
 
 from environment import VENV_PYTHON, is_filled  # noqa: E402  # what Debian's Python alone has comes from here on
+from opjoule.base.errors import of_system  # noqa: E402
 from opjoule.base.scripts import script_name  # noqa: E402
 from opjoule.cli.failures import answer_with, hold_back, interrupt  # noqa: E402
 
@@ -57,6 +58,9 @@ def main() -> int:
         hold_back()
         program = Path(__file__).resolve().with_name("set_up_and_start.py")
         return os.execv(VENV_PYTHON, [str(VENV_PYTHON), str(program), *sys.argv[1:]])
+    except OSError as error:
+        print(f"{script_name()}: {VENV_PYTHON} does not start: {of_system(error)}", file=sys.stderr)
+        return 1
     except KeyboardInterrupt:
         print(f"{script_name()}: interrupted before anything was done", file=sys.stderr)
         return 130

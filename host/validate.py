@@ -31,6 +31,7 @@ import sys
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
+from typing import Annotated
 
 HOST = Path(__file__).resolve().parent
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # experiments run side by side
@@ -55,9 +56,9 @@ if not VENV_PYTHON.exists() or not Path(sys.prefix).samefile(VENV_PYTHON.parents
 from attribution_trials import SCENARIOS, lines, trial  # noqa: E402  # in .venv from here on
 from coverage_plot import draw  # noqa: E402
 from opjoule.base.errors import BadInput  # noqa: E402
-from opjoule.cli.argument_types import directory, positive  # noqa: E402
+from opjoule.cli.argument_types import Positive  # noqa: E402
 from opjoule.cli.failures import reporting_failures  # noqa: E402
-from opjoule.cli.options import Options, Parser, option, repeated  # noqa: E402
+from opjoule.cli.options import Option, Options, Parser  # noqa: E402
 
 FIRST_TRIALS, OTHER_TRIALS = 500, 100
 
@@ -65,11 +66,11 @@ FIRST_TRIALS, OTHER_TRIALS = 500, 100
 class ValidateOptions(Options):
     """Selection and number of the experiments."""
 
-    trials: int | None = option(positive, "N", "experiments of each scenario")
-    seed: int = option(int, "SEED", "seed of the first experiment (default: 1)", 1)
-    only: tuple[str, ...] = repeated(str, "SCENARIO", "one scenario of those listed below; may be given again")
-    jobs: int = option(positive, "N", "processes (default: all processors)", os.cpu_count() or 1)
-    plot: Path | None = option(directory, "FILE", "SVG file for a plot of errors over their intervals")
+    trials: Annotated[Positive | None, Option("N", "experiments of each scenario")] = None
+    seed: Annotated[int, Option("SEED", "seed of the first experiment (default: 1)")] = 1
+    only: Annotated[tuple[str, ...], Option("SCENARIO", "one scenario of those listed below; may be given again")] = ()
+    jobs: Annotated[Positive, Option("N", "processes (default: all processors)")] = os.cpu_count() or 1
+    plot: Annotated[Path | None, Option("FILE", "SVG file for a plot of errors over their intervals")] = None
 
 
 def _parser() -> Parser:

@@ -68,10 +68,7 @@ def known_profiles() -> list[str]:
 
 
 def find_profile(name: str) -> Profile:
-    """The profile of board `name`. Set-up calls this too, before any package is installed.
-
-    Raises: BadInput: no such board; names the known ones and the nearest.
-    """
+    """The profile of board `name`. Raises: BadInput: no such board; names the known ones and the nearest."""
     if name not in known_profiles():
         raise BadInput(unknown("device", name, known_profiles()))
     entry = read_toml(_FOLDER / f"{name}.toml")

@@ -1,4 +1,4 @@
-"""Axes of conditions, and how each is passed to a measurement's options.
+"""Axes of conditions, and the options of a measurement that each sets.
 
 A new axis is a row of `AXES`: campaign files, order, index, table and page follow from it.
 """
@@ -14,21 +14,17 @@ from opjoule.base.errors import BadInput, unknown
 class Axis:
     """An option, a property of workload or engine, or a change of the board's state."""
 
-    option: str
-    """An option of measure.py, without dashes."""
+    field: str
+    """Field of a measurement's options."""
     key: str = ""
-
-    def words(self, value: str) -> list[str]:
-        """The condition as words of a command line."""
-        dashes = "-" if len(self.option) == 1 else "--"
-        return [f"{dashes}{self.option}", f"{self.key}={value}" if self.key else value]
+    """Key of a property, or of the board's state, if the field has several."""
 
 
 AXES: Final[Mapping[str, Axis]] = {
     **{name: Axis(name) for name in ("db", "device", "workload", "distribution", "records")},
     **{name: Axis(name) for name in ("operations", "seconds", "threads", "idle", "storage")},
-    "value_size": Axis("value-size"),
-    "durability": Axis("p", "durability"),
+    "value_size": Axis("value_size"),
+    "durability": Axis("properties", "durability"),
     "journal": Axis("state", "journal"),
     "memory_mb": Axis("state", "memory_mb"),
     "disturb": Axis("disturb"),
@@ -36,6 +32,10 @@ AXES: Final[Mapping[str, Axis]] = {
     "warm_up": Axis("warm_up"),
     "rate": Axis("rate"),
 }
+
+
+SEVERAL: Final = ("properties", "state")
+"""Fields that collect the values of several axes."""
 
 
 def axis(name: str) -> Axis:
@@ -46,7 +46,7 @@ def axis(name: str) -> Axis:
     if name in AXES:
         return AXES[name]
     if "." in name:
-        return Axis("p", name)
+        return Axis("properties", name)
     raise BadInput(unknown("axis", name, AXES))
 
 
@@ -58,20 +58,19 @@ def several(option: str, text: str | None) -> list[str]:
     return values
 
 
-def words_of(options: Mapping[str, Any]) -> list[str]:
-    """Command line of measure.py from options by name: true is a flag, a list is an option given several times.
+def fields_of(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Field of a measurement's options -> value, from settings as files name them: axes, options, properties."""
+    values: dict[str, Any] = {}
+    for name, value in settings.items():
+        one = AXES.get(name) or (axis(name) if "." in name else Axis({"p": "properties"}.get(name, _field(name))))
+        if one.key:
+            values.setdefault(one.field, []).append(f"{one.key}={value}")
+        elif one.field in SEVERAL:
+            values.setdefault(one.field, []).extend(value if isinstance(value, list) else [value])
+        else:
+            values[one.field] = value
+    return values
 
-    Raises: BadInput: a value that no option takes.
-    """
-    words: list[str] = []
-    for name, value in options.items():
-        option = "-p" if name in ("p", "properties") else f"--{name.replace('_', '-')}"
-        if value is True:
-            words.append(option)
-        elif isinstance(value, list):
-            words += [word for item in value for word in (option, str(item))]
-        elif isinstance(value, str | int | float) and value is not False:
-            words += axis(name).words(str(value)) if name in AXES or "." in name else [option, str(value)]
-        elif value is not False:
-            raise BadInput(f"{name} = {value!r}: give a text, a number, true or a list of them")
-    return words
+
+def _field(name: str) -> str:
+    return name.replace("-", "_")

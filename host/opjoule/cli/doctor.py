@@ -31,7 +31,6 @@ from opjoule.energy.trace.power_trace import PowerTrace
 from opjoule.meters.kinds import Wishes
 from opjoule.meters.registry import address_of, open_meter
 from opjoule.meters.serial.host import serial_obstacles
-from opjoule.meters.serial.options import sensor_numbers
 from opjoule.meters.serial.ready_flag import OTHER_WAY, try_ready_flag
 from opjoule.runs.measuring.open_meter import Calibrations, KnownSensors, OpenMeter, opened_meter
 from opjoule.runs.measuring.recording import Recording
@@ -288,7 +287,7 @@ def calibration_findings(known: KnownSensors) -> Iterator[Notice]:
 def _ready_flags(rig: Rig) -> Iterator[Notice]:
     """One finding per recorded sensor: whether the firmware can rely on its conversion-ready flag."""
     address = address_of(rig.meter)
-    for sensor in sensor_numbers(address.options):
+    for sensor in address.options.sensors:
         trial = try_ready_flag(address.needed_place(), sensor)
         if trial is not None:
             yield finding("ready flag", not trial.trouble, f"sensor {sensor}, {trial.words}", OTHER_WAY)

@@ -1,10 +1,12 @@
 """Options of a command: fields of a frozen dataclass, from which the parser is built.
 
     class ReportOptions(Options):
-        record: Path = positional(directory, "DIR", "a run record, for example one under runs/")
+        record: Annotated[Path, Argument("DIR", "a run record, for example one under runs/")]
+        seconds: Annotated[Seconds | None, Option("N", "length (default: until Ctrl-C)")] = None
 
-A field has the option's name: `storage_meter` is --storage-meter. Only this module turns argparse's result into such a
-dataclass.
+A field has the option's name: `storage_meter` is --storage-meter. Its type has the limits (argument_types.py), and how
+often an option may be given follows from it: a bool is a flag, a bool | None has an opposite, --no-OPTION, and a tuple
+may be given several times. Command line, cells of a campaign and jobs of a fleet are all checked by these types.
 """
 
 from __future__ import annotations
@@ -13,16 +15,17 @@ import argparse
 import inspect
 import re
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, field, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, fields
+from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Final, NoReturn, Self, TypeVar, cast, dataclass_transform, overload
+from typing import Annotated, Any, ClassVar, Final, NoReturn, Self, dataclass_transform, get_args, get_origin
 
-from opjoule.base.errors import suggestion
+from opjoule.base.errors import BadInput, suggestion
 from opjoule.base.scripts import script_name
+from opjoule.base.settings import as_struct, hints_of, setting
 from opjoule.cli.failures import one_line
 
-T = TypeVar("T")
 HELP_WIDTH: Final = 80
 METER_KINDS: Final = "{meter kinds}"
 IMPORT_SENSORS: Final = "{import sensors}"
@@ -36,70 +39,34 @@ OPTION_LIKENESS: Final = 0.75
 """Least likeness of a suggested option: all begin with the same dashes."""
 RIG_FILE: Final = Path("rig.toml")
 RIG_HELP: Final = "the rig's description (default: rig.toml)"
-NAME: Final = "name"
-"""Key of a field's metadata: the option's names with their dashes; empty for a value without one."""
-EXCLUSIVE: Final = "exclusive"
-"""Key of a field's metadata: at most one option of its group may be given; True: exactly one must be."""
 
 
-@overload
-def option(read: Callable[[str], T], metavar: str | None, about: str, **more: Any) -> T | None: ...
-@overload
-def option(read: Callable[[str], T], metavar: str | None, about: str, default: T, **more: Any) -> T: ...
-def option(read: Any, metavar: str | None, about: str, default: Any = None, **more: Any) -> Any:
-    """An option with a value.
+@dataclass(frozen=True)
+class Option:
+    """How a field is given on the command line, and its help."""
 
-    Args:
-        read: makes the value from the text; raises argparse.ArgumentTypeError.
-        metavar: name of the value in the help.
-        about: the help text.
-        default: value if the option is not given.
-        more: further arguments of argparse's add_argument().
-    """
-    return field(default=default, metadata={"type": read, "metavar": metavar, "help": about, **more})
-
-
-def required(read: Callable[[str], T], metavar: str | None, about: str) -> T:
-    """An option that must be given."""
-    return cast(T, field(metadata={"type": read, "metavar": metavar, "help": about, "required": True}))
+    metavar: str | None
+    """Name of the value in the help; None: the choices."""
+    about: str
+    names: str | None = None
+    """The option's names, with their dashes (default: that of the field); empty for a value without one."""
+    choices: Sequence[str] = ()
+    exclusive: bool | None = None
+    """At most one option of its group may be given; True: exactly one must be."""
+    together: bool = False
+    """Several values follow the option once."""
+    action: type[argparse.Action] | None = None
+    """Sets the field, and perhaps others."""
 
 
-def repeated(read: Callable[[str], T], metavar: str | None, about: str, **more: Any) -> tuple[T, ...]:
-    """An option that may be given several times."""
-    return cast(tuple[T, ...], option(read, metavar, about, cast(T, ()), action="append", **more))
-
-
-def several(read: Callable[[str], T], metavar: str | None, about: str) -> tuple[T, ...]:
-    """An option followed by one or more values."""
-    return cast(tuple[T, ...], option(read, metavar, about, cast(T, ()), nargs="+"))
-
-
-def flag(about: str, **more: Any) -> bool:
+def Flag(about: str, *, exclusive: bool | None = None) -> Option:  # an Option
     """An option without a value."""
-    return field(default=False, metadata={"action": "store_true", "help": about, **more})
+    return Option(None, about, exclusive=exclusive)
 
 
-def switch(about: str) -> bool | None:
-    """An option with an opposite, --no-OPTION; None if neither is given."""
-    metadata = {"action": argparse.BooleanOptionalAction, "help": about}
-    return cast(bool | None, field(default=None, metadata=metadata))
-
-
-def positional(read: Callable[[str], T], metavar: str | None, about: str, **more: Any) -> T:
+def Argument(metavar: str | None, about: str, choices: Sequence[str] = ()) -> Option:  # as Option
     """A value without an option's name."""
-    return cast(T, field(metadata={"type": read, "metavar": metavar, "help": about, NAME: "", **more}))
-
-
-def optional(read: Callable[[str], T], metavar: str | None, about: str) -> T | None:
-    """A value without an option's name; None if it is left out."""
-    return option(read, metavar, about, nargs="?", **{NAME: ""})
-
-
-def positionals(
-    read: Callable[[str], T], metavar: str | None, about: str, default: tuple[T, ...] = (), nargs: str = "*"
-) -> tuple[T, ...]:
-    """Any number of values without an option's name; with `nargs` "+" at least one."""
-    return cast(tuple[T, ...], option(read, metavar, about, cast(T, default), nargs=nargs, **{NAME: ""}))
+    return Option(metavar, about, "", choices)
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
@@ -122,10 +89,14 @@ class Options:
         return cls(**{name: tuple(value) if isinstance(value, list) else value for name, value in given.items()})
 
     @classmethod
-    def restored(cls, values: Mapping[str, Any]) -> Self:
-        """Options whose fields were written as JSON. Raises: TypeError, ValueError: written by another version."""
-        reads = {field.name: field.metadata.get("type", str) for field in fields(cls)}
-        return cls(**{name: _restored(value, reads.get(name, str)) for name, value in values.items()})
+    def of_settings(cls, values: Mapping[str, Any], where: str) -> Self:
+        """Options from values by field, as files and JSON have them. Raises: BadInput: begins with `where`."""
+        made = as_struct(dict(values), cls, where, texts=True)
+        for name, option in cls.declared().items():
+            value = getattr(made, name)
+            if option.choices and value not in (None, *option.choices):
+                raise BadInput(f"{where} {name} must be one of {', '.join(option.choices)}, not {value!r}")
+        return made
 
     @property
     def values(self) -> dict[str, Any]:
@@ -133,19 +104,19 @@ class Options:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @classmethod
-    def groups(cls) -> Iterator[tuple[str, list[Field[Any]]]]:
+    def declared(cls) -> dict[str, Option]:
+        """Field -> its option; without the fields that are none."""
+        notes = {name: getattr(hint, "__metadata__", (None,))[-1] for name, hint in hints_of(cls).items()}
+        return {name: note for name, note in notes.items() if isinstance(note, Option)}
+
+    @classmethod
+    def groups(cls) -> Iterator[tuple[str, list[str]]]:
         """Titles of the help's groups, each with its fields, in order."""
-        described = {field.name: field for field in fields(cls) if "help" in field.metadata}
+        declared = cls.declared()
         stated = {name: kind for kind in reversed(cls.__mro__) for name in inspect.get_annotations(kind)}
         for kind in reversed(cls.__mro__):
             title = vars(kind).get("GROUP", "")
-            yield title, [option for name, option in described.items() if stated[name] is kind]
-
-
-def _restored(value: Any, read: Callable[[str], Any]) -> Any:
-    if isinstance(value, list):
-        return tuple(_restored(element, read) for element in value)
-    return read(value) if isinstance(value, str) else value
+            yield title, [field.name for field in fields(cls) if field.name in declared and stated[field.name] is kind]
 
 
 class Parser(argparse.ArgumentParser):
@@ -173,15 +144,17 @@ class Parser(argparse.ArgumentParser):
         )
         groups: dict[str, argparse._ActionsContainer] = {"": self}
         exclusive: dict[str, argparse._ActionsContainer] = {}
+        declared, hints = options.declared(), hints_of(options)
+        defaults = {field.name: field for field in fields(options)}
         for title, members in options.groups():
             for member in members:
                 group = groups[title] if title in groups else self.add_argument_group(title)
                 groups[title] = group
-                if EXCLUSIVE in member.metadata:
-                    must = member.metadata[EXCLUSIVE]
-                    group = exclusive.get(title) or group.add_mutually_exclusive_group(required=must)
+                option = declared[member]
+                if option.exclusive is not None:
+                    group = exclusive.get(title) or group.add_mutually_exclusive_group(required=option.exclusive)
                     exclusive[title] = group
-                _add(group, member)
+                _add(group, option, defaults[member], hints[member])
 
     def format_help(self) -> str:
         """The help; METER_KINDS and IMPORT_SENSORS in an option's help are replaced by the kinds and sensors."""
@@ -215,27 +188,54 @@ class Parser(argparse.ArgumentParser):
         self.exit(2, f"{self._program}: {one_line(str(error))}\n")
 
 
-def _add(group: argparse._ActionsContainer, option: Field[Any]) -> None:
-    keywords = {key: value for key, value in option.metadata.items() if key not in (NAME, EXCLUSIVE)}
-    if option.default is not MISSING:
-        keywords["default"] = [*option.default] if isinstance(option.default, tuple) else option.default
-    name = option.metadata.get(NAME, f"--{option.name.replace('_', '-')}")
-    if name:
-        group.add_argument(*name.split(), dest=option.name, **keywords)
+def _add(group: argparse._ActionsContainer, option: Option, field: Field[Any], hint: Any) -> None:
+    """Adds an option to a parser; what argparse does with it follows from the field's type."""
+    kind = Annotated[hint.__origin__, *hint.__metadata__[:-1]] if hint.__metadata__[:-1] else hint.__origin__
+    has_default = field.default is not MISSING
+    keywords: dict[str, Any] = {"help": option.about}
+    if has_default:
+        keywords["default"] = [*field.default] if isinstance(field.default, tuple) else field.default
+    if option.action:
+        keywords |= {"action": option.action, "metavar": option.metavar, "nargs": "?"}
+    elif kind is bool:
+        keywords["action"] = "store_true"
+    elif kind == bool | None:
+        keywords["action"] = argparse.BooleanOptionalAction
     else:
-        group.add_argument(option.name, **keywords)
+        is_list = get_origin(kind) is tuple
+        keywords |= {"metavar": option.metavar, "type": partial(_read, get_args(kind)[0] if is_list else kind)}
+        keywords |= {"choices": option.choices} if option.choices else {}
+        if is_list and option.names != "" and not option.together:
+            keywords["action"] = "append"
+        elif is_list:
+            keywords["nargs"] = "*" if has_default and not option.together else "+"
+        elif option.names == "" and has_default:
+            keywords["nargs"] = "?"
+    if option.names == "":
+        group.add_argument(field.name, **keywords)
+        return
+    names = option.names or f"--{field.name.replace('_', '-')}"
+    group.add_argument(*names.split(), dest=field.name, required=not has_default, **keywords)
+
+
+def _read(kind: Any, text: str) -> Any:
+    """A value of the command line. Raises: argparse.ArgumentTypeError: the text is none of its type."""
+    try:
+        return setting(text, kind, texts=True)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error).strip()) from None
 
 
 def twin_profile(text: str) -> Path:
     """File of a twin profile, which is given by its path or by its name in the folder of profiles.
 
-    Raises: argparse.ArgumentTypeError: there is no such profile; the message lists those in the folder.
+    Raises: ValueError: there is no such profile; the message lists those in the folder.
     """
     for path in (Path(text), TWINS / f"{text}.toml"):
         if text.strip() and path.is_file():
             return path
     there = ", ".join(sorted(path.stem for path in TWINS.glob("*.toml"))) or "none"
-    raise argparse.ArgumentTypeError(
+    raise ValueError(
         f"{one_line(text)}: there is no such twin profile; {TWINS.name}/ contains {there}; to make one: "
         "host/measure.py twin --fit RECORD"
     )
@@ -247,23 +247,16 @@ class _Simulate(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, options: Any, profile: Any, name: str | None = None) -> None:
         try:
             options.simulate, options.twin_profile = True, None if profile is None else twin_profile(profile)
-        except argparse.ArgumentTypeError as error:
+        except ValueError as error:
             takes_command = any(action.dest == "command" for action in parser._actions)
             hint = "; a command to measure is given after --" if takes_command else ""
             raise argparse.ArgumentError(self, f"{error}{hint}") from None
 
 
-def simulate_option() -> bool:
-    """The option --simulate [PROFILE]; the class also needs a field `twin_profile` for the profile."""
-    return flag(
-        "simulated board and meter; every figure is marked SIMULATED. PROFILE: a twin that measure.py twin --fit made "
-        "from a real record, given by its file or its name in twins/ (default: published figures, models.toml)",
-        action=_Simulate,
-        nargs="?",
-        metavar="PROFILE",
-    )
-
-
-def profile_field() -> Path | None:
-    """The field `twin_profile`, which is no option of its own; --simulate sets it."""
-    return cast(Path | None, field(default=None, metadata={"type": Path}))
+SIMULATE: Final = Option(
+    "PROFILE",
+    "simulated board and meter; every figure is marked SIMULATED. PROFILE: a twin that measure.py twin --fit made "
+    "from a real record, given by its file or its name in twins/ (default: published figures, models.toml)",
+    action=_Simulate,
+)
+"""The option --simulate [PROFILE]; the class also needs a field `twin_profile` for the profile."""

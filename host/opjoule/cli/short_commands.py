@@ -1,10 +1,10 @@
 """Command lines of the commands that take few options."""
 
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
 
 from opjoule.base.scripts import program
-from opjoule.cli.argument_types import celsius, count, directory, hertz, port, seconds, voltage
+from opjoule.cli.argument_types import Celsius, Count, Hertz, Port, Seconds, Voltage
 from opjoule.cli.command import Command
 from opjoule.cli.needs import Needs
 from opjoule.cli.options import (
@@ -14,21 +14,17 @@ from opjoule.cli.options import (
     RIG_FILE,
     RIG_HELP,
     ROOM_TEMPERATURE_HELP,
+    Argument,
+    Flag,
+    Option,
     Options,
-    flag,
-    option,
-    optional,
-    positional,
-    positionals,
-    repeated,
-    required,
 )
 
 
 class InitOptions(Options):
     """Where rig.toml is written."""
 
-    rig: Path = option(directory, "FILE", "file to write (default: rig.toml)", RIG_FILE)
+    rig: Annotated[Path, Option("FILE", "file to write (default: rig.toml)")] = RIG_FILE
 
 
 INIT: Final = Command(
@@ -42,17 +38,18 @@ INIT: Final = Command(
 class RecordOptions(Options):
     """The meters to record, and the record's directory."""
 
-    meter: str = required(str, "KIND:PLACE", f"{METER_KINDS} (docs/reference/meters.md)")
-    storage_meter: str | None = option(str, "KIND:PLACE", "a second meter, recorded at the same time as sensor 1")
-    out: Path = required(directory, "DIR", "the record's directory; must not hold a record yet")
-    seconds: float | None = option(
-        seconds,
-        "N",
-        "length in seconds of the meter's clock (default: until Ctrl-C, or until the meter ends)",
-    )
-    room_temperature: float | None = option(celsius, "C", ROOM_TEMPERATURE_HELP)
-    json: bool = flag("print the outcome as JSON on stdout")
-    live: bool = flag(LIVE_HELP)
+    meter: Annotated[str, Option("KIND:PLACE", f"{METER_KINDS} (docs/reference/meters.md)")]
+    storage_meter: Annotated[
+        str | None, Option("KIND:PLACE", "a second meter, recorded at the same time as sensor 1")
+    ] = None
+    out: Annotated[Path, Option("DIR", "the record's directory; must not hold a record yet")]
+    seconds: Annotated[
+        Seconds | None,
+        Option("N", "length in seconds of the meter's clock (default: until Ctrl-C, or until the meter ends)"),
+    ] = None
+    room_temperature: Annotated[Celsius | None, Option("C", ROOM_TEMPERATURE_HELP)] = None
+    json: Annotated[bool, Flag("print the outcome as JSON on stdout")] = False
+    live: Annotated[bool, Flag(LIVE_HELP)] = False
 
 
 RECORD: Final = Command(
@@ -67,16 +64,18 @@ RECORD: Final = Command(
 class ImportOptions(Options):
     """The file, and whatever its header does not state."""
 
-    file: Path = positional(directory, "FILE", "the file of the other program; units are read from its header")
-    out: Path = required(directory, "DIR", "the record's directory")
-    columns: tuple[str, ...] = repeated(
-        str,
-        "ROLE=NAME:UNIT",
-        "column of time, current, voltage or power, if the header does not say; NAME may be its number, from 1",
-    )
-    rate: float | None = option(hertz, "N", "rows a second, if the file has no time that increases")
-    voltage: float | None = option(voltage, "V", "supply voltage, for a file without a voltage column")
-    sensor: str | None = option(str, "NAME", f"meter whose error bounds apply: {IMPORT_SENSORS}")
+    file: Annotated[Path, Argument("FILE", "the file of the other program; units are read from its header")]
+    out: Annotated[Path, Option("DIR", "the record's directory")]
+    columns: Annotated[
+        tuple[str, ...],
+        Option(
+            "ROLE=NAME:UNIT",
+            "column of time, current, voltage or power, if the header does not say; NAME may be its number, from 1",
+        ),
+    ] = ()
+    rate: Annotated[Hertz | None, Option("N", "rows a second, if the file has no time that increases")] = None
+    voltage: Annotated[Voltage | None, Option("V", "supply voltage, for a file without a voltage column")] = None
+    sensor: Annotated[str | None, Option("NAME", f"meter whose error bounds apply: {IMPORT_SENSORS}")] = None
 
 
 IMPORT: Final = Command(
@@ -91,14 +90,16 @@ IMPORT: Final = Command(
 class DoctorOptions(Options):
     """What is checked."""
 
-    rig: Path = option(directory, "FILE", RIG_HELP, RIG_FILE)
-    simulate: bool = flag("check the simulated rig too")
-    pulses: int | None = option(
-        count,
-        "N",
-        "number of half-second pulses on each board's sync line; the meter must see all of them (default: 3; 0: no "
-        "pulses)",
-    )
+    rig: Annotated[Path, Option("FILE", RIG_HELP)] = RIG_FILE
+    simulate: Annotated[bool, Flag("check the simulated rig too")] = False
+    pulses: Annotated[
+        Count | None,
+        Option(
+            "N",
+            "number of half-second pulses on each board's sync line; the meter must see all of them (default: 3; 0: no "
+            "pulses)",
+        ),
+    ] = None
 
 
 DOCTOR: Final = Command(
@@ -113,7 +114,7 @@ DOCTOR: Final = Command(
 class ReportOptions(Options):
     """Which record."""
 
-    record: Path = positional(directory, "DIR", "a run record, for example one under runs/")
+    record: Annotated[Path, Argument("DIR", "a run record, for example one under runs/")]
 
 
 REPORT: Final = Command(
@@ -128,8 +129,8 @@ REPORT: Final = Command(
 class VerifyOptions(Options):
     """Which records."""
 
-    records: tuple[Path, ...] = positionals(directory, "RECORD", "a run record under runs/", nargs="+")
-    json: bool = flag("print what was found as JSON on stdout")
+    records: Annotated[tuple[Path, ...], Argument("RECORD", "a run record under runs/")]
+    json: Annotated[bool, Flag("print what was found as JSON on stdout")] = False
 
 
 VERIFY: Final = Command(
@@ -145,15 +146,19 @@ VERIFY: Final = Command(
 class RigBoardOptions(Options):
     """A board that rig.toml describes."""
 
-    device: str = required(str, "NAME", "the board, as rig.toml names it")
-    rig: Path = option(directory, "FILE", RIG_HELP, RIG_FILE)
+    device: Annotated[str, Option("NAME", "the board, as rig.toml names it")]
+    rig: Annotated[Path, Option("FILE", RIG_HELP)] = RIG_FILE
 
 
 class RestoreOptions(RigBoardOptions):
     """Which board is restored, and what else is removed from it."""
 
-    out: Path | None = option(directory, "DIR", "folder for the files found on the board (default: runs/recovered)")
-    kept: bool = flag("also remove the loaded databases kept on its media for --reset copy (default: only list them)")
+    out: Annotated[Path | None, Option("DIR", "folder for the files found on the board (default: runs/recovered)")] = (
+        None
+    )
+    kept: Annotated[
+        bool, Flag("also remove the loaded databases kept on its media for --reset copy (default: only list them)")
+    ] = False
 
 
 RESTORE: Final = Command(
@@ -168,8 +173,8 @@ RESTORE: Final = Command(
 class SudoersOptions(RigBoardOptions):
     """Which board, and who uses it."""
 
-    user: str | None = option(str, "NAME", "user who may run it (default: the user of the connection)")
-    out: Path | None = option(directory, "FILE", "file for the script (default: it is printed)")
+    user: Annotated[str | None, Option("NAME", "user who may run it (default: the user of the connection)")] = None
+    out: Annotated[Path | None, Option("FILE", "file for the script (default: it is printed)")] = None
 
 
 SUDOERS: Final = Command(
@@ -186,9 +191,9 @@ SUDOERS: Final = Command(
 class VirtualBoardOptions(Options):
     """What to do with the virtual board."""
 
-    action: str = positional(
-        str, None, "build: build and cache it; start: run it until Ctrl-C", choices=("build", "start")
-    )
+    action: Annotated[
+        str, Argument(None, "build: build and cache it; start: run it until Ctrl-C", choices=("build", "start"))
+    ]
 
 
 VIRTUAL_BOARD: Final = Command(
@@ -204,7 +209,7 @@ VIRTUAL_BOARD: Final = Command(
 class ListingOptions(Options):
     """How databases, or studies, are listed."""
 
-    json: bool = flag("print JSON on stdout")
+    json: Annotated[bool, Flag("print JSON on stdout")] = False
 
 
 STUDIES: Final = Command(
@@ -227,15 +232,17 @@ DATABASES: Final = Command(
 class ViewOptions(Options):
     """Which runs, and where the page is served."""
 
-    runs: Path | None = optional(directory, "RUNS", "a folder of run records, or one (default: runs)")
-    listen: str = option(
+    runs: Annotated[Path | None, Argument("RUNS", "a folder of run records, or one (default: runs)")] = None
+    listen: Annotated[
         str,
-        "ADDRESS",
-        "address of this computer to listen on; 0.0.0.0 lets other computers connect (default: 127.0.0.1, only this "
-        "computer)",
-        "127.0.0.1",
-    )
-    port: int = option(port, "N", "port (default: any free port)", 0)
+        Option(
+            "ADDRESS",
+            "address of this computer to listen on; 0.0.0.0 lets other computers connect (default: 127.0.0.1, "
+            "only this "
+            "computer)",
+        ),
+    ] = "127.0.0.1"
+    port: Annotated[Port, Option("N", "port (default: any free port)")] = 0
 
 
 VIEW: Final = Command(

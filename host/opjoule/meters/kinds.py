@@ -1,19 +1,34 @@
 """A kind of meter: one row of the registry's table, defined in the meter's own file."""
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Final
+from typing import Annotated, Any, Final
 
-from opjoule.base.errors import BadInput, suggestion
+import msgspec
+from msgspec import Meta
+
+from opjoule.base.errors import BadInput
+from opjoule.base.settings import as_struct
 from opjoule.clocks.host_clock import MONOTONIC, HostClock
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.meters.chips.chip import SensorSettings
 from opjoule.meters.interface import Meter
 
 LABEL: Final = "label"
-_LABEL: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,47}")
+
+
+class MeterOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Options after a meter's name, KEY=VALUE; a meter with further ones has a struct of its own."""
+
+    label: Annotated[
+        str,
+        Meta(
+            pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,47}$",
+            description="letters, digits, '.', '_' and '-', at most 48, for example bench-1",
+        ),
+    ] = ""
+    """The user's name of the meter or its sensor; empty if none is given."""
 
 
 class ShuntOf(Enum):
@@ -47,7 +62,7 @@ class MeterKind:
     written: str
     """syntax of the meter's name, for errors and --help"""
     make: Callable[["Address", Wishes], Meter]
-    """Makes the meter, not yet connected, and takes the options that it knows out of the address. Raises: BadInput."""
+    """Makes the meter, not yet connected. Raises: BadInput: its options contradict each other."""
     samples: str
     """samples a second, and their kind"""
     runs_on: str
@@ -64,30 +79,28 @@ class MeterKind:
     stamp_width_ns: float = 1e6
     """width of the interval in which the host knows a sample was measured [ns]"""
     shunt_of: ShuntOf = ShuntOf.METER
-    options: tuple[str, ...] = ()
-    """keys of the options after its name, besides the label"""
+    options: type[MeterOptions] = MeterOptions
+    """the options after its name"""
     imports: Mapping[str, Callable[[], ErrorBounds]] = field(default_factory=dict)
     """--sensor NAME of `measure.py import` -> error bounds of the device that recorded the file"""
     import_formats: Mapping[str, str] = field(default_factory=dict)
     """format of a file (energy/trace/imported/formats.py) -> default NAME for it"""
 
-    def split(self, rest: str) -> tuple[str, dict[str, str]]:
-        """(place, options) from the text after `KIND:`. The first part is a place unless it is KEY=VALUE.
+    def address(self, rest: str) -> "Address":
+        """The parts of the text after `KIND:`. The first one is a place unless it is KEY=VALUE.
 
-        Raises: BadInput: another part is not an option of this kind; names a similar one.
+        Raises: BadInput: another part is not an option of this kind, or has an impossible value.
         """
         place, *parts = rest.split(",")
         if "=" in place and not place.startswith("/"):
             place, parts = "", [place, *parts]
-        known, options = (*self.options, LABEL), {}
-        for part in parts:
-            key, equals, value = (word.strip() for word in part.partition("="))
-            if not equals or key not in known:
-                listed = ", ".join(f"{one}=" for one in known)
-                hint = suggestion(key, known)
-                raise BadInput(f"meter option '{part}': {hint}known are {listed}; write {self.written}")
-            options[key] = value
-        return place, options
+        name = f"{self.name}:{rest}" if rest else self.name
+        given = {key.strip(): value.strip() for key, _, value in (part.partition("=") for part in parts)}
+        try:
+            options = as_struct(given, self.options, f"meter '{name}':", texts=True)
+        except BadInput as error:
+            raise BadInput(f"{error}; write {self.written}") from None
+        return Address(name, self, place, options)
 
 
 @dataclass(frozen=True)
@@ -97,32 +110,11 @@ class Address:
     name: str
     kind: MeterKind
     place: str
-    options: dict[str, str]
+    options: Any
+    """A value of the kind's `options`."""
 
     def needed_place(self) -> str:
         """The place. Raises: BadInput: the name has none."""
         if not self.place:
             raise BadInput(f"meter '{self.name}': no port; write {self.kind.written}")
         return self.place
-
-    def take(self, key: str) -> str | None:
-        """Takes an option out of the address and returns its value; None if it is not given."""
-        return self.options.pop(key, None)
-
-    def take_number(self, key: str) -> float | None:
-        """Takes an option that is a number. Raises: BadInput: it is not one."""
-        text = self.take(key)
-        try:
-            return None if text is None else float(text)
-        except ValueError:
-            raise BadInput(f"meter '{self.name}': {key}={text} is not a number") from None
-
-    def take_label(self) -> str:
-        """Takes the user's label of the meter out of the options; empty if none is given. Raises: BadInput."""
-        label = self.take(LABEL) or ""
-        if label and not _LABEL.fullmatch(label):
-            raise BadInput(
-                f"meter '{self.name}': {LABEL}={label}: letters, digits, '.', '_' and '-', at most 48, for example "
-                f"{LABEL}=bench-1"
-            )
-        return label

@@ -12,10 +12,11 @@ import struct
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Annotated, Final
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Meta
 
 from opjoule.base.errors import BadInput, MeterFault
 from opjoule.clocks.exchanges import Exchange
@@ -23,7 +24,7 @@ from opjoule.clocks.host_clock import MONOTONIC
 from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, CURRENT, VOLTAGE, ErrorBounds
 from opjoule.energy.trace.power_trace import Float64Array
 from opjoule.meters.interface import Losses, MeterEvent, MeterIdentity, Samples, SensorIdentity
-from opjoule.meters.kinds import Address, MeterKind, Wishes
+from opjoule.meters.kinds import Address, MeterKind, MeterOptions, Wishes
 from opjoule.meters.serial.port import SerialPort, is_pseudo_terminal
 from opjoule.meters.streaming import StreamAssembler, StreamingMeter
 
@@ -238,13 +239,9 @@ def _next_start(array: npt.NDArray[np.uint8]) -> int:
 class PowerSensor3Meter(StreamingMeter[SerialPort, PowerSensor3Assembler]):
     """A PowerSensor3 on a serial port; see Meter for the contract."""
 
-    def __init__(self, path: str, pair: str | None) -> None:
-        """`pair`: number of the pair in the board's supply; None if only one is in use. Raises: BadInput."""
+    def __init__(self, path: str, pair: int | None) -> None:
+        """`pair`: number of the pair in the board's supply; None if only one is in use."""
         super().__init__("powersensor3", powersensor3_sensor)
-        if pair is not None and pair not in {str(number) for number in range(PAIRS)}:
-            raise BadInput(
-                f"powersensor3: pair={pair}: must be 0 to {PAIRS - 1}, for example powersensor3:{path},pair=0"
-            )
         self._path, self._wanted = path, pair
         self._pair: Pair | None = None
         self._period_us = USUAL_PERIOD_US
@@ -341,7 +338,7 @@ class PowerSensor3Meter(StreamingMeter[SerialPort, PowerSensor3Assembler]):
                 f"powersensor3: pairs {listed} are on: say which one is in the board's supply, for example "
                 f"powersensor3:{self._path},pair={used[0].number}"
             )
-        wanted = used[0].number if self._wanted is None else int(self._wanted)
+        wanted = used[0].number if self._wanted is None else self._wanted
         if wanted not in {pair.number for pair in used}:
             raise MeterFault(f"powersensor3: pair {wanted} is off (on: {listed}): name another, or psconfig -o 1")
         pair = pairs[wanted]
@@ -392,8 +389,14 @@ def powersensor3_sensor() -> ErrorBounds:
     return _bounds(zero, replace(zero, zero_v=0.0, per_unit_v=USUAL_GAIN))
 
 
+class PowerSensor3Options(MeterOptions, frozen=True, kw_only=True):
+    """The pair of sensors in the board's supply."""
+
+    pair: Annotated[int, Meta(ge=0, lt=PAIRS, description=f"a pair of sensors from 0 to {PAIRS - 1}")] | None = None
+
+
 def _powersensor3(address: Address, _: Wishes) -> PowerSensor3Meter:
-    return PowerSensor3Meter(address.needed_place(), address.take("pair"))
+    return PowerSensor3Meter(address.needed_place(), address.options.pair)
 
 
 KIND: Final = MeterKind(
@@ -401,7 +404,7 @@ KIND: Final = MeterKind(
     name="powersensor3",
     written="powersensor3:PORT or powersensor3:PORT,pair=0",
     make=_powersensor3,
-    options=("pair",),
+    options=PowerSensor3Options,
     samples="20,000/s, recorded as 5,000 means of power",
     runs_on="the device",
     draw="unknown draw",

@@ -25,7 +25,7 @@ from opjoule.meters.interface import (
     Samples,
     SensorIdentity,
 )
-from opjoule.meters.kinds import MeterKind
+from opjoule.meters.kinds import MeterKind, MeterOptions
 from opjoule.meters.streaming import StreamAssembler, StreamingMeter
 
 try:
@@ -283,12 +283,18 @@ def ppk2_sensor() -> ErrorBounds:
     )
 
 
+class Ppk2Options(MeterOptions, frozen=True, kw_only=True):
+    """The supply that it makes or passes on."""
+
+    voltage: float | None = None
+
+
 KIND: Final = MeterKind(
     stamp_width_ns=DELIVERY_NS,
     name="ppk2",
     written="ppk2:PORT,voltage=5.1",
-    make=lambda address, _: Ppk2Meter(address.needed_place(), address.take_number("voltage")),
-    options=("voltage",),
+    make=lambda address, _: Ppk2Meter(address.needed_place(), address.options.voltage),
+    options=Ppk2Options,
     samples="100,000/s, recorded as 5,000 means",
     sync_input="yes (D0), 10 µs",
     runs_on="the device",

@@ -12,7 +12,6 @@ from opjoule.meters.kinds import Address, MeterKind, Wishes
 from opjoule.meters.monsoon import meter as monsoon
 from opjoule.meters.polled import hwmon, km003c, pmic, rapl
 from opjoule.meters.serial import meter as serial
-from opjoule.meters.serial.options import sensor_numbers
 from opjoule.meters.storage_meter import WithStorageMeter
 
 _ROWS: Final = (
@@ -44,7 +43,7 @@ def address_of(name: str) -> Address:
     kind = KINDS.get(word)
     if kind is None:
         raise BadInput(f"meter '{name}': unknown kind '{word}'; known are {known_kinds()}")
-    return Address(name, kind, *kind.split(rest))
+    return kind.address(rest)
 
 
 def open_meter(name: str, wishes: Wishes = _NO_WISHES) -> Meter:
@@ -53,7 +52,6 @@ def open_meter(name: str, wishes: Wishes = _NO_WISHES) -> Meter:
     Raises: BadInput: the kind is unknown, a required place is missing, or an option is unknown or impossible.
     """
     address = address_of(name)
-    address.take_label()
     return address.kind.make(address, wishes)
 
 
@@ -81,9 +79,9 @@ def sensor_ids(name: str, identity: MeterIdentity) -> tuple[str, ...]:
     Raises: BadInput: as open_meter().
     """
     address = address_of(name)
-    label = address.take_label()
+    label = address.options.label
     if address.kind is serial.KIND:
-        places = sensor_numbers(address.options)
+        places = address.options.sensors
         return tuple(label and f"{label}@0x{identity.sensors[place].address:02x}" for place in places)
     number = re.sub(r"[^A-Za-z0-9_.-]", "-", identity.serial_number)
     return (label or (f"{address.kind.name}-{number}" if number else ""),)

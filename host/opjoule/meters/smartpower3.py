@@ -12,15 +12,16 @@ import select
 import socket
 import time
 from dataclasses import dataclass, replace
-from typing import Final, Protocol
+from typing import Annotated, Final, Protocol
 
 import numpy as np
+from msgspec import Meta
 
 from opjoule.base.errors import BadInput, MeterFault
 from opjoule.clocks.host_clock import MONOTONIC
 from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, POWER, SQRT3, ErrorBounds
 from opjoule.meters.interface import Losses, MeterEvent, MeterIdentity, Samples, SensorIdentity
-from opjoule.meters.kinds import Address, MeterKind, Wishes
+from opjoule.meters.kinds import Address, MeterKind, MeterOptions, Wishes
 from opjoule.meters.serial.port import SerialPort, is_pseudo_terminal
 from opjoule.meters.streaming import StreamAssembler, StreamingMeter
 
@@ -203,18 +204,17 @@ class _UdpPort:
 class SmartPower3Meter(StreamingMeter[_Link, SmartPower3Assembler]):
     """A SmartPower3 on a serial port, or over UDP; see Meter for the contract."""
 
-    def __init__(self, place: str, channel: str | None) -> None:
+    def __init__(self, place: str, channel: int | None) -> None:
         """`place`: a serial port, or udp:PORT. Raises: BadInput: no output is named, or the UDP port is impossible."""
         super().__init__("smartpower3", smartpower3_sensor)
         self._place = place
         self._udp_port = _udp_port(place)
-        if channel not in CHANNELS:
-            given = "" if channel is None else f"channel={channel} is not one of its outputs: "
+        if channel is None:
             raise BadInput(
-                f"smartpower3: {given}say which output feeds the board, for example smartpower3:{place},channel=0 "
+                f"smartpower3: say which output feeds the board, for example smartpower3:{place},channel=0 "
                 "(or channel=1)"
             )
-        self._channel = int(channel)
+        self._channel = channel
         self._interval_ms = INTERVALS_MS[0]
 
     def _connect(self) -> MeterIdentity:
@@ -337,8 +337,14 @@ def smartpower3_sensor() -> ErrorBounds:
     )
 
 
+class SmartPower3Options(MeterOptions, frozen=True, kw_only=True):
+    """The output that feeds the board."""
+
+    channel: Annotated[int, Meta(ge=0, le=1, description="0 or 1, its output that feeds the board")] | None = None
+
+
 def _smartpower3(address: Address, _: Wishes) -> SmartPower3Meter:
-    return SmartPower3Meter(address.needed_place(), address.take("channel"))
+    return SmartPower3Meter(address.needed_place(), address.options.channel)
 
 
 KIND: Final = MeterKind(
@@ -346,7 +352,7 @@ KIND: Final = MeterKind(
     name="smartpower3",
     written="smartpower3:PORT,channel=0 or smartpower3:udp:6000,channel=0 (Hardkernel)",
     make=_smartpower3,
-    options=("channel",),
+    options=SmartPower3Options,
     samples="200/s at best, each the mean of its interval",
     runs_on="the device",
     draw="unknown draw",

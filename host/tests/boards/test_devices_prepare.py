@@ -243,8 +243,8 @@ def test_without_root_rights_nothing_is_changed_and_the_plan_says_so():
         ({"swap": "maybe"}, "swap must be off or keep"),
         ({"cpus": "two"}, "cpus must be a whole number"),
         ({"cpus": True}, "cpus must be a whole number"),
-        ({"journal": 1}, "journal must be keep or on or off"),
-        ({"fan": 5}, "fan must be keep or 0 or 1"),
+        ({"journal": 1}, "journal must be one of keep, on, off, not 1"),
+        ({"fan": 5}, "fan must be one of keep, 0, 1, 2, 3, 4, not 5"),
     ],
 )
 def test_unknown_state_settings_are_refused(settings, message):

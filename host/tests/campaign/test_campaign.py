@@ -100,15 +100,15 @@ def test_a_cell_that_was_cut_off_and_measured_again_counts_once(tmp_path, capsys
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
-        ("repeats = 100000000", "repeats = 100000000 is not a whole number from 1 to 10000"),
+        ("repeats = 100000000", "repeats must be a whole number from 1 to 10000, not 100000000"),
         ("repeats = 9000", "18000 measurements"),
-        ('repeats = "5"', 'repeats = "5" is text: write it without quotation marks'),
+        ('repeats = "5"', "repeats must be a whole number from 1 to 10000, not '5'"),
         ("retries = 9999999", "retries"),
         ("seed = -1", "seed"),
         ("seed = 99999999999999999999", "seed"),
-        ('name = "../../elsewhere"', "is not a valid folder name"),
-        ('name = ""', "is not a valid folder name"),
-        ("name = 5", "is not a valid folder name"),
+        ('name = "../../elsewhere"', "two.toml: name must be a name of a folder: up to 100 letters, "),
+        ('name = ""', "two.toml: name must be a name of a folder: up to 100 letters, "),
+        ("name = 5", "two.toml: name must be a name of a folder: up to 100 letters, "),
     ],
 )
 def test_a_campaign_beyond_all_measure_is_refused_in_its_dry_run(tmp_path, capsys, wrong, says):
@@ -329,13 +329,16 @@ def test_a_mistake_in_the_file_is_one_line(tmp_path, capsys, text):
         ),
         (
             'db = "leveldb"\noperations = "many"',
-            "the cell storage sd: operations: 'many' is not a whole number",
+            "the cell storage sd: operations must be a whole number of at least 1, not 'many'",
         ),
         (
             'db = "leveldb"\ntarget = 2600',
             "[constants] unknown option 'target': host/measure.py --help lists the ",
         ),
-        ('db = "leveldb"\nvalue-size = 0', "the cell storage sd: value_size: "),
+        (
+            'db = "leveldb"\nvalue-size = 0',
+            "the cell storage sd: value_size must be a whole number of at least 1, not 0",
+        ),
         ("", 'db is missing: give it under [constants], for example db = "leveldb"'),
         (
             'db = "leveldb"\n[[where]]\nwhen = { storage = "sd" }\nthread = 4',

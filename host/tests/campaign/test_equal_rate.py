@@ -15,8 +15,8 @@ from opjoule.runs.record.run_record import RunRecord
 OWN_PER_S = {"leveldb": 14_000, "sqlite": 900}
 
 
-def plan_of(db: str, *words: str) -> Plan:
-    options = cell_options(["--db", db, "--device", "rpi4", "--simulate", *words], {"db": db})
+def plan_of(db: str, **settings: object) -> Plan:
+    options = cell_options({"db": db, "device": "rpi4", "simulate": True, **settings}, {"db": db}, seed=1)
     return in_condition(make_plan(options), {"db": db})
 
 
@@ -69,7 +69,7 @@ def test_a_campaign_that_continues_keeps_its_rate(tmp_path, bench):
 
 
 def test_a_rate_that_the_user_sets_is_measured_as_it_is(tmp_path, bench):
-    plans = [plan_of("leveldb", "--rate", "full"), plan_of("sqlite", "-p", "target=9")]
+    plans = [plan_of("leveldb", rate="full"), plan_of("sqlite", p="target=9")]
     assert at_equal_rate(tmp_path, plans, bench) is bench and not bench.plans
     assert [plan.study.rate for plan in plans] == [None, None]
 
@@ -97,7 +97,7 @@ def test_a_measurement_of_its_own_has_no_campaign_s_rate(tmp_path):
 
 
 def test_each_workload_of_a_campaign_has_a_rate_of_its_own(tmp_path, bench):
-    reads, writes = plan_of("leveldb", "--workload", "c"), plan_of("sqlite")
+    reads, writes = plan_of("leveldb", workload="c"), plan_of("sqlite")
     measure = at_equal_rate(tmp_path, [reads, writes], bench)
     for plan in (reads, writes):
         measure(plan, tmp_path / f"run-{plan.study.engine}")

@@ -126,9 +126,9 @@ def test_a_block_of_which_nothing_was_measured_is_the_last(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("keys", "says"),
     [
-        ("until = 5", "until = '5' is not a percentage"),
-        ('until = "5"', "until = '5' is not a percentage"),
-        ('until = "0%"', "until = '0%' is not a percentage"),
+        ("until = 5", 'until must be a percentage above 0 and below 100 in quotes, like "5%", not 5'),
+        ('until = "5"', "until must be a percentage above 0 and below 100 in quotes"),
+        ('until = "0%"', "until must be a percentage above 0 and below 100"),
         ("blocks_limit = 9", "give until, for example"),
         ('until = "5%"\nblocks_limit = 1', "blocks_limit = 1 is less than repeats = 2"),
         ('until = "5%"\nblocks_limit = 10000', "20000 measurements"),

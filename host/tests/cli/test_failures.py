@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from opjoule.base.errors import BadInput, of_system
+from opjoule.base.prompts import Prompts
 from opjoule.base.scripts import script_name
 from opjoule.boards.connection.line_process import LINE_MAX, LineProcess
 from opjoule.cli import commands, init
@@ -361,38 +362,37 @@ def test_init_offers_a_sensors_name_that_no_calibration_bears_and_says_which_it_
 ):
     monkeypatch.setattr(init, "CALIBRATIONS", tmp_path)
     (tmp_path / "bench-1@0x40.toml").write_text("")
-    offered = {}
+    asked = []
 
-    def ask(question, **options):
-        offered[str(question)] = options.get("default")
-        return {"Board": "rpi4", "Connection": "local"}.get(str(question).split(":")[0], options.get("default"))
+    def line(question):
+        asked.append(question)
+        replaces = "exists; replace" in question
+        return "local" if question.startswith("Connection") else "yes" if replaces else ""
 
-    monkeypatch.setattr(init.Prompt, "ask", ask)
-    assert run_init(InitOptions(rig=tmp_path / "rig.toml")) == 0
-    assert offered["Name of the sensor, as on a sticker on its breakout"] == "bench-2"
+    assert run_init(InitOptions(rig=tmp_path / "rig.toml"), Prompts(line)) == 0
+    assert "Name of the sensor, as on a sticker on its breakout (bench-2): " in asked
     assert "label=bench-2" in (tmp_path / "rig.toml").read_text()
     monkeypatch.setattr(init, "_free_label", lambda: "bench-1")
-    monkeypatch.setattr(init.Confirm, "ask", lambda *_, **__: True)
-    run_init(InitOptions(rig=tmp_path / "rig.toml"))
+    run_init(InitOptions(rig=tmp_path / "rig.toml"), Prompts(line))
     assert f"{tmp_path}/bench-1@0x40.toml will be used: it must belong to this very" in capsys.readouterr().out
 
 
-def test_init_takes_another_kind_of_meter_by_its_name_and_refuses_what_it_does_not_know(tmp_path, monkeypatch, capsys):
-    given = iter(["km003c:rate=fast", "km003c:KM1,rate=200"])
+def test_init_takes_another_kind_of_meter_by_its_name_and_refuses_what_it_does_not_know(tmp_path, capsys):
+    given, asked = iter(["km003c:rate=fast", "km003c:KM1,rate=200"]), []
 
-    def ask(question, **options):
-        if str(question).startswith("Port of the meter"):
+    def line(question):
+        asked.append(question)
+        if "Port of the meter" in question:
             return next(given)
-        return {"Board": "rpi4", "Connection": "local"}.get(str(question).split(":")[0], options.get("default"))
+        return "local" if question.startswith("Connection") else ""
 
-    monkeypatch.setattr(init.Prompt, "ask", ask)
-    assert run_init(InitOptions(rig=tmp_path / "rig.toml")) == 0
+    assert run_init(InitOptions(rig=tmp_path / "rig.toml"), Prompts(line)) == 0
     assert 'port = "km003c:KM1,rate=200"' in (tmp_path / "rig.toml").read_text()
-    said = capsys.readouterr().out
-    assert "rate=fast is not a number" in said and "monsoon, ppk2, joulescope, km003c, fnirsi" in said
+    said = capsys.readouterr().out + "".join(asked)
+    assert "rate must be a number, not 'fast'" in said and "monsoon, ppk2, joulescope, km003c, fnirsi" in said
 
 
-def test_init_checks_each_answer_and_writes_only_what_it_can_read_again(tmp_path, monkeypatch, capsys):
+def test_init_checks_each_answer_and_writes_only_what_it_can_read_again(tmp_path, capsys):
     given = [
         "/dev/ttyACM0",
         "R020",
@@ -414,20 +414,20 @@ def test_init_checks_each_answer_and_writes_only_what_it_can_read_again(tmp_path
         "pin 17",
         "gpio:GPIO17",
     ]
-    answers = iter([*given, "here", "/mnt/sd [a]"])
-    monkeypatch.setattr(init.Prompt, "ask", lambda *_, **__: next(answers, ""))
-    assert run_init(InitOptions(rig=tmp_path / "rig.toml")) == 0
+    answers, asked = iter([*given, "here", "/mnt/sd [a]"]), []
+    dialogue = Prompts(lambda question: asked.append(question) or next(answers, ""))
+    assert run_init(InitOptions(rig=tmp_path / "rig.toml"), dialogue) == 0
     rig_toml = (tmp_path / "rig.toml").read_text()
     assert 'connection = "ssh:pi@raspberrypi.local"' in rig_toml and "/mnt/sd [a]" in rig_toml
     assert 'port = "serial:/dev/ttyACM0,shunt=0.02,shunt_tolerance=0.5%,shunt_ppm=75,kelvin=yes,label=left"' in rig_toml
     assert "[supply]\nsense_ohm = 0.01" in rig_toml
-    said = capsys.readouterr().out
+    said = capsys.readouterr().out + "".join(asked)
     assert "'perhaps' is neither yes nor no" in said and "'much' is not a resistance" in said
     assert (
-        "'R020' is not a number" in said
-        and "'half' is not" in said
+        "meter option shunt must be 0.0001 to 10 ohm, 0.02 for R020; several sensors: 0.02+0.1, not 'R020'" in said
+        and "not 'half%'" in said
         and "Shunt: 0.02 ohm ±0.5 %, shunt= in rig.toml" in said
     )
-    assert "label=my sensor: letters, digits" in said and "Sensor left: not calibrated yet" in said
+    assert "meter option label must be letters, digits" in said and "Sensor left: not calibrated yet" in said
     assert "telnet:pi" in said and "pin 17" in said and "'here' is not an absolute path" in said
     assert [path.name for path in tmp_path.iterdir()] == ["rig.toml"]

@@ -149,7 +149,7 @@ def test_a_record_that_is_being_written_or_belongs_to_a_comparison_is_kept(folde
 def test_days_beyond_the_calendar_are_refused(capsys, days):
     with pytest.raises(SystemExit, match="2"):
         main(["runs", "prune", "--older-than", days])
-    assert "is not a number of days from 1 to 36500" in capsys.readouterr().err
+    assert "must be a number of days from 1 to 36500, not" in capsys.readouterr().err
 
 
 def test_a_cut_off_run_of_a_campaign_is_deleted_and_leaves_its_index(tmp_path, capsys):

@@ -185,7 +185,7 @@ def test_a_switched_off_output_a_restart_and_a_pulled_cable_are_told():
 def test_what_does_not_fit_is_one_line_with_a_remedy(monkeypatch):
     with pytest.raises(BadInput, match=r"say which output feeds the board.*channel=0"):
         open_meter("smartpower3:/dev/ttyUSB0")
-    with pytest.raises(BadInput, match="channel=2 is not one of its outputs"):
+    with pytest.raises(BadInput, match="channel must be 0 or 1, its output that feeds the board, not '2'"):
         open_meter("smartpower3:/dev/ttyUSB0,channel=2")
     with pytest.raises(BadInput, match="1 to 65535"):
         open_meter("smartpower3:udp:70000,channel=0")

@@ -9,18 +9,18 @@ from opjoule.meters.chips.ina226 import INA226
 from opjoule.meters.chips.ina228 import INA228
 from opjoule.meters.messages import Mode
 from opjoule.meters.serial.meter import KIND
-from opjoule.meters.serial.options import setting_changes, shunts
+from opjoule.meters.serial.options import shunts
 
 
 def test_a_port_alone_leaves_the_settings_to_the_meter():
-    assert KIND.split("/dev/ttyACM0") == ("/dev/ttyACM0", {})
-    assert setting_changes({}) == {}
+    address = KIND.address("/dev/ttyACM0")
+    assert address.place == "/dev/ttyACM0" and address.options.settings == {} and address.options.sensors == (0,)
 
 
 def test_every_option_reaches_the_settings():
-    port, options = KIND.split("COM3,mode=pairs,adc=mean16,range=80,bus_every=7")
-    assert port == "COM3"
-    assert setting_changes(options) == {
+    address = KIND.address("COM3,mode=pairs,adc=mean16,range=80,bus_every=7")
+    assert address.place == "COM3"
+    assert address.options.settings == {
         "mode": Mode.PAIRS,
         "shunt_adc": 12,
         "bus_adc": 12,
@@ -35,8 +35,7 @@ def test_every_option_reaches_the_settings():
 )
 def test_the_code_of_a_chip_sets_both_conversions(chip, code, codes):
     """The averages of an INA226 or INA228 stand in the shunt's code alone."""
-    _, options = KIND.split(f"/dev/x,adc_code={code}")
-    assert setting_changes(options) == {"adc_code": code}
+    assert KIND.address(f"/dev/x,adc_code={code}").options.settings == {"adc_code": code}
     assert (chip.adc_codes(code)["shunt_adc"], chip.adc_codes(code)["bus_adc"]) == codes
 
 
@@ -55,7 +54,7 @@ def test_the_centre_of_the_shunt_s_mean_lies_where_the_chip_converts_it(chip, sh
 
 
 def test_a_voltage_that_would_never_be_read_again_is_refused():
-    settings = SensorSettings(**setting_changes(KIND.split("/dev/x,mode=shunts,bus_every=0")[1]))
+    settings = SensorSettings(**KIND.address("/dev/x,mode=shunts,bus_every=0").options.settings)
     with pytest.raises(BadInput, match=r"bus_every=0: the supply's voltage would be read only once"):
         INA219.times(settings)
 
@@ -64,41 +63,44 @@ def test_a_voltage_that_would_never_be_read_again_is_refused():
     ("rest", "message"),
     [
         ("/dev/x,mod=pairs", "did you mean 'mode'"),
-        ("/dev/x,pairs", "known are mode="),
-        ("/dev/x,adc=13", "adc=13: must be one of 9, 10"),
-        ("/dev/x,range=100", "range=100: must be one of 40, 80, 160, 320"),
-        ("/dev/x,bus_every=-1", "whole number from 0 to 255"),
+        ("/dev/x,pairs", "unknown key 'pairs': known are adc, .*; write serial:PORT, for example"),
+        ("/dev/x,adc=13", "meter 'serial:/dev/x,adc=13': adc must be one of 9, 10, 11, 12, .*, not '13'"),
+        ("/dev/x,range=100", "range must be one of 40, 80, 160, 320, not '100'"),
+        ("/dev/x,bus_every=-1", "bus_every must be a whole number from 0 to 255, not '-1'"),
+        ("/dev/x,sensors=0+0", r"sensors must be the sensors' numbers, each once, for example 0\+1, not '0\+0'"),
+        ("/dev/x,sensors=", "sensors must be the sensors' numbers"),
+        ("/dev/x,label=my sensor", "label must be letters, digits, .*, not 'my sensor'"),
     ],
 )
 def test_what_there_is_not_is_one_clear_line(rest, message):
     with pytest.raises(BadInput, match=message):
-        setting_changes(KIND.split(rest)[1])
+        KIND.address(rest)
 
 
 def test_the_shunt_is_the_users():
-    _, options = KIND.split("/dev/x,shunt=0.02,shunt_tolerance=0.5%,mode=pairs")
+    options = KIND.address("/dev/x,shunt=0.02,shunt_tolerance=0.5%,mode=pairs").options
     assert shunts(options) == (Shunt(0.02, 0.005),)
-    assert setting_changes(options) == {"mode": Mode.PAIRS}
-    assert shunts({}) == (Shunt(0.1, 0.05),)
-    assert shunts({"shunt": "0.02+0.1"}) == (Shunt(0.02, 0.05), Shunt(0.1, 0.05))
-    stated = shunts({"shunt": "0.02", "shunt_ppm": "75", "kelvin": "yes"})
+    assert options.settings == {"mode": Mode.PAIRS}
+    assert shunts(KIND.address("").options) == (Shunt(0.1, 0.05),)
+    assert shunts(KIND.address("/dev/x,shunt=0.02+0.1").options) == (Shunt(0.02, 0.05), Shunt(0.1, 0.05))
+    stated = shunts(KIND.address("/dev/x,shunt=0.02,shunt_ppm=75,kelvin=yes").options)
     assert stated == (Shunt(0.02, 0.05, per_k=75e-6, kelvin=True),)
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"shunt": "20"}, "shunt=20: must be 0.0001 to 10 ohm; for R020 write shunt=0.02"),
-        ({"shunt": "nan"}, "shunt=nan: must be"),
-        ({"shunt": "R020"}, "'R020' is not a number"),
-        ({"shunt_tolerance": "1"}, "at most 0.2; for 1 % write 0.01 or 1%"),
-        ({"shunt_ppm": "-1"}, "shunt_ppm=-1: must be 0 to 5000 ppm per kelvin"),
-        ({"kelvin": "maybe"}, "kelvin=maybe: write kelvin=yes or kelvin=no"),
+        ("shunt=20", "shunt must be 0.0001 to 10 ohm, 0.02 for R020; several sensors: .*, not '20'"),
+        ("shunt=nan", "shunt must be 0.0001 to 10 ohm, .*, not 'nan'"),
+        ("shunt=R020", "shunt must be .*, not 'R020'"),
+        ("shunt_tolerance=1", "shunt_tolerance must be at most 0.2; for 1 % write 0.01 or 1%, not '1'"),
+        ("shunt_ppm=-1", "shunt_ppm must be 0 to 5000 ppm per kelvin, not '-1'"),
+        ("kelvin=maybe", "kelvin must be yes or no, not 'maybe'"),
     ],
 )
 def test_a_shunt_that_is_none_is_one_clear_line(options, message):
     with pytest.raises(BadInput, match=message):
-        shunts(options)
+        KIND.address(f"/dev/x,{options}")
 
 
 def test_the_shunt_scales_range_offset_and_tolerance():

@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import bootstrap
@@ -32,6 +33,11 @@ def clone(tmp_path_factory):
 
 def started(clone, *words):
     return subprocess.run([clone / "host/measure.py", *words], capture_output=True, text=True, check=False, timeout=120)
+
+
+def test_what_the_launcher_loads_needs_no_package():
+    code = "import sys; sys.path.insert(0, sys.argv[1]); import bootstrap, environment, first_start"
+    subprocess.run([sys.executable, "-S", "-c", code, str(ROOT / "host")], check=True, timeout=60)
 
 
 def test_the_names_are_those_of_the_declarations():

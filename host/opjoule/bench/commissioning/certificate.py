@@ -10,7 +10,8 @@ from msgspec import Meta, Struct
 
 from opjoule.base.errors import BadInput
 from opjoule.base.files import file_sha256, write_whole
-from opjoule.base.toml_file import as_struct, read_toml, toml_float, toml_floats, toml_string
+from opjoule.base.settings import as_struct
+from opjoule.base.toml_file import read_toml, toml_float, toml_floats, toml_string
 from opjoule.bench.commissioning.desk import CheckedFigure, Picture, StepOutcome, Verdict
 from opjoule.bench.commissioning.dialogue import Parts
 from opjoule.bench.commissioning.steps import STEPS

@@ -1,17 +1,15 @@
-"""Questions to the person at the desk, answered at a terminal or by a script; and the parts of the rig."""
+"""Questions to the person at the desk, and the parts of the rig."""
 
-import sys
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final, Self
 
 from opjoule.base.errors import BadInput
+from opjoule.base.prompts import Prompts, refusing
 from opjoule.energy.calibration.reference import Accuracy
 from opjoule.energy.error_bounds import SQRT3
 from opjoule.meters.registry import address_of
 
-STOP: Final = ("stop", "q", "quit")
 SKIP: Final = "skip"
 HOW: Final = "Enter continues, 'skip WHY' leaves the step out, 'stop' ends here"
 SUPPLY_SIDE: Final = "supply"
@@ -20,50 +18,21 @@ BETWEEN_SHARE_MAX: Final = 0.2
 """Relative error bound of the stated resistance between two meters, which includes plugs."""
 
 
-class Stopped(Exception):
-    """Raised when the person, or the end of a script, ends the procedure; finished steps are kept."""
-
-
 class Skipped(Exception):
     """Raised when the person leaves a step out; `str()` is the reason."""
 
 
-def line_of_stdin(question: str) -> str | None:
-    """Asks a question and reads the answer from stdin, which may be a file; None at its end."""
-    print(question, end="", file=sys.stderr, flush=True)
-    answer = sys.stdin.readline()
-    return answer.strip() if answer else None
-
-
-def refusing(is_sound: Callable[[str], bool], words: str) -> Callable[[str], None]:
-    """A check that raises BadInput for an invalid answer.
-
-    Args:
-        is_sound: whether an answer is valid; may raise ValueError if it is not a number.
-        words: description of an invalid answer, for the message.
-    """
-
-    def check(answer: str) -> None:
-        with suppress(ValueError):
-            if is_sound(answer):
-                return
-        raise BadInput(f"'{answer}' is {words}")
-
-    return check
-
-
 @dataclass(frozen=True)
-class DeskDialogue:
-    """Questions to the person at the desk, answered by one line each."""
+class DeskDialogue(Prompts):
+    """Questions to the person at the desk, who may leave a step out or end the procedure; finished steps are kept."""
 
-    line: Callable[[str], str | None] = line_of_stdin
-    """Returns the answer to a question; None once nobody answers any more."""
+    stops: tuple[str, ...] = ("stop", "q", "quit")
 
     def ready(self, words: str) -> None:
         """Asks the person to do something and waits until it is done. Raises: Skipped, Stopped: the person said so."""
         wrong = ""
         while True:
-            answer = self._asked(f"{wrong}{words}\n  [{HOW}] ")
+            answer = self.answer(f"{wrong}{words}\n  [{HOW}] ")
             if not answer:
                 return
             word, _, why = answer.partition(" ")
@@ -74,34 +43,6 @@ class DeskDialogue:
                 if word.lower() == SKIP
                 else f"  '{answer}' is none of these.\n"
             )
-
-    def text(self, question: str, check: Callable[[str], object], default: str = "") -> str:
-        """Asks until an answer passes a check; Enter gives the default.
-
-        Args:
-            check: raises BadInput for an invalid answer.
-        Raises: Stopped.
-        """
-        shown = f" ({default})" if default else ""
-        wrong = ""
-        while True:
-            answer = self._asked(f"{wrong}{question}{shown}: ") or default
-            try:
-                check(answer)
-                return answer
-            except BadInput as fault:
-                wrong = f"  {fault}\n"
-
-    def _asked(self, question: str) -> str:
-        answer = self.line(question)
-        if answer is None or answer.lower() in STOP:
-            raise Stopped
-        return answer
-
-
-def say(line: str) -> None:
-    """Prints a line for the person at the desk."""
-    print(line, file=sys.stderr, flush=True)
 
 
 @dataclass(frozen=True)
@@ -123,7 +64,7 @@ class Parts:
     """Resistance between the two places where the meters read the voltage, without the rig's shunt."""
 
     @classmethod
-    def asked(cls, dialogue: DeskDialogue) -> Self:
+    def asked(cls, dialogue: Prompts) -> Self:
         """Asks for each part. Raises: Stopped."""
         answers: dict[str, str] = {}
         for key, question, default, check in _QUESTIONS:

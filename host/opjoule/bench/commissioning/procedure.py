@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Final
 
 from opjoule.base.errors import BadInput, OpJouleError
+from opjoule.base.prompts import refusing
 from opjoule.bench.commissioning.certificate import Certificate
 from opjoule.bench.commissioning.desk import OpenDesk, StepOutcome, Verdict
-from opjoule.bench.commissioning.dialogue import DeskDialogue, Skipped, refusing
+from opjoule.bench.commissioning.dialogue import DeskDialogue, Skipped
 from opjoule.bench.commissioning.steps import STEPS, DeskStep, Kept
 
 REPEAT: Final = "repeat"

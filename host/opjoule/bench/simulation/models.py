@@ -10,7 +10,8 @@ from msgspec import Struct
 
 from opjoule.base.errors import BadInput
 from opjoule.base.files import file_sha256
-from opjoule.base.toml_file import as_struct, read_toml
+from opjoule.base.settings import as_struct
+from opjoule.base.toml_file import read_toml
 from opjoule.bench.simulation.power_model import BoardModel, MediumModel, PowerModel, Supply
 from opjoule.boards.profiles import BoardAndMedium
 

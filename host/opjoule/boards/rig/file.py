@@ -37,7 +37,8 @@ from typing import Annotated, Any, Final
 from msgspec import Meta, Struct
 
 from opjoule.base.errors import BadInput, unknown
-from opjoule.base.toml_file import as_struct, as_table, read_toml
+from opjoule.base.settings import as_struct, as_table
+from opjoule.base.toml_file import read_toml
 from opjoule.boards.media.medium import Medium
 from opjoule.boards.state.state_settings import StateSettings
 

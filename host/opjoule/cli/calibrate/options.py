@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
 
-from opjoule.cli.argument_types import celsius, directory, number_between, seconds, seed
+from opjoule.cli.argument_types import Celsius, PpmPerKelvin, Seconds, Seed
 from opjoule.cli.command import Command, board_architecture
 from opjoule.cli.needs import Needs
-from opjoule.cli.options import EXCLUSIVE, RIG_FILE, RIG_HELP, ROOM_TEMPERATURE_HELP, Options, Parser, flag, option
+from opjoule.cli.options import RIG_FILE, RIG_HELP, ROOM_TEMPERATURE_HELP, Flag, Option, Options, Parser
 
 SECONDS: Final = 60.0
 _EPILOG: Final = """\
@@ -37,54 +37,60 @@ board's peak; then type 'done'. The file it writes: calibration/README.md
 """
 
 
-_ppm = number_between(0.0, 5000.0, "ppm per kelvin from 0 to 5000")
-
-
 class CalibrationsOptions(Options):
     """Folder of the calibrations, and the form of the output."""
 
-    simulate: bool = flag("use a simulated sensor and multimeter; every output is marked SIMULATED")
-    folder: Path | None = option(
-        directory,
-        "DIR",
-        "folder of the calibrations (default: calibration/; with --simulate: build/simulated-calibrations/)",
-    )
-    json: bool = flag("print the outcome as JSON on stdout")
+    simulate: Annotated[bool, Flag("use a simulated sensor and multimeter; every output is marked SIMULATED")] = False
+    folder: Annotated[
+        Path | None,
+        Option(
+            "DIR", "folder of the calibrations (default: calibration/; with --simulate: build/simulated-calibrations/)"
+        ),
+    ] = None
+    json: Annotated[bool, Flag("print the outcome as JSON on stdout")] = False
 
 
 class PointsOptions(Options):
     """The sensor, its reference and how points are taken."""
 
-    meter: str | None = option(str, "KIND:PLACE", "meter of the sensor (default: the meter of rig.toml)")
-    rig: Path = option(directory, "FILE", RIG_HELP, RIG_FILE)
-    reference: str | None = option(
-        str, "NAME", "a multimeter whose readings you type: model and serial number", **{EXCLUSIVE: False}
-    )
-    reference_meter: str | None = option(str, "KIND:PLACE", "another meter of the rig, in series", **{EXCLUSIVE: False})
-    current: str | None = option(str, "ACCURACY", "accuracy of typed currents, for example 0.2%%+1mA")
-    over: str | None = option(
-        str, "OHM,ACCURACY", "type the voltage over this resistor instead of a current: 0.1,0.1%%"
-    )
-    voltage: str | None = option(
-        str, "ACCURACY", "accuracy of typed voltages on the board side of the sensor, for example 0.05%%+1mV"
-    )
-    same_voltage: bool = flag("also use the reference meter's voltage; it must measure at the same place as the sensor")
-    device: str | None = option(
-        str, "NAME", "a board of rig.toml that plays the loads by itself (with --reference-meter)"
-    )
-    seconds: float = option(
-        seconds,
-        "N",
-        "length of each point (default: 60, long enough for the shunt's temperature to settle; with shorter points its "
-        "self-heating is not calibrated)",
-        SECONDS,
-    )
-    room_temperature: float | None = option(celsius, "C", ROOM_TEMPERATURE_HELP)
-    shunt_ppm: float | None = option(
-        _ppm, "PPM", "the shunt's temperature coefficient (default: shunt_ppm= of the meter, or 200)"
-    )
-    keep: Path | None = option(directory, "DIR", "folder for the recordings (default: under runs/)")
-    seed: int = option(seed, "N", "seed of the simulated bench (default: 1)", 1)
+    meter: Annotated[str | None, Option("KIND:PLACE", "meter of the sensor (default: the meter of rig.toml)")] = None
+    rig: Annotated[Path, Option("FILE", RIG_HELP)] = RIG_FILE
+    reference: Annotated[
+        str | None, Option("NAME", "a multimeter whose readings you type: model and serial number", exclusive=False)
+    ] = None
+    reference_meter: Annotated[
+        str | None, Option("KIND:PLACE", "another meter of the rig, in series", exclusive=False)
+    ] = None
+    current: Annotated[str | None, Option("ACCURACY", "accuracy of typed currents, for example 0.2%%+1mA")] = None
+    over: Annotated[
+        str | None, Option("OHM,ACCURACY", "type the voltage over this resistor instead of a current: 0.1,0.1%%")
+    ] = None
+    voltage: Annotated[
+        str | None,
+        Option("ACCURACY", "accuracy of typed voltages on the board side of the sensor, for example 0.05%%+1mV"),
+    ] = None
+    same_voltage: Annotated[
+        bool, Flag("also use the reference meter's voltage; it must measure at the same place as the sensor")
+    ] = False
+    device: Annotated[
+        str | None, Option("NAME", "a board of rig.toml that plays the loads by itself (with --reference-meter)")
+    ] = None
+    seconds: Annotated[
+        Seconds,
+        Option(
+            "N",
+            "length of each point (default: 60, long enough for the shunt's temperature to settle; with shorter "
+            "points its "
+            "self-heating is not calibrated)",
+        ),
+    ] = SECONDS
+    room_temperature: Annotated[Celsius | None, Option("C", ROOM_TEMPERATURE_HELP)] = None
+    shunt_ppm: Annotated[
+        PpmPerKelvin | None,
+        Option("PPM", "the shunt's temperature coefficient (default: shunt_ppm= of the meter, or 200)"),
+    ] = None
+    keep: Annotated[Path | None, Option("DIR", "folder for the recordings (default: under runs/)")] = None
+    seed: Annotated[Seed, Option("N", "seed of the simulated bench (default: 1)")] = 1
 
 
 class CalibrateOptions(CalibrationsOptions, PointsOptions):

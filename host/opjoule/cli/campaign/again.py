@@ -121,5 +121,6 @@ def _cells_of(
 def _recorded_options(asked: dict[str, Any], options: AgainOptions) -> MeasuringOptions:
     """Options of a recorded measurement that are not in its plan; what is printed is as the command line says."""
     names = {option.name for option in fields(MeasuringOptions)}
-    recorded = MeasuringOptions.restored({name: value for name, value in asked.items() if name in names})
+    values = {name: value for name, value in asked.items() if name in names}
+    recorded = MeasuringOptions.of_settings(values, "the record's options:")
     return replace(recorded, json=options.json, out=None, dry_run=False, live=False)

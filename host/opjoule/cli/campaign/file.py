@@ -3,52 +3,60 @@
 Reference: docs/how-to/run-a-campaign.md.
 """
 
-import argparse
 import math
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, NoReturn, Self
+from typing import Annotated, Any, Final, Self
+
+import msgspec
+from msgspec import Meta
 
 from opjoule.base.errors import BadInput, suggestion
-from opjoule.base.toml_file import (
-    axis_values,
-    check_keys,
-    check_match,
-    combinations,
-    matches,
-    read_toml,
-    table,
-    tables,
-    where_values,
-)
-from opjoule.campaign.axes import AXES, axis, words_of
+from opjoule.base.settings import as_struct, setting
+from opjoule.base.toml_file import axis_values, check_match, combinations, matches, read_toml, where_values
+from opjoule.campaign.axes import AXES, axis, fields_of
 from opjoule.campaign.until import BLOCKS_LIMIT, UntilNarrow
-from opjoule.cli.argument_types import REPEATS_MAX, SEED_MAX, percent
-from opjoule.cli.measure.options import (
-    MEASURE,
-    JobOptions,
-    PlanningOptions,
-    StudyWorkloadOptions,
-    YcsbOptions,
-)
+from opjoule.cli.argument_types import Percent, RepeatCount, Seed
+from opjoule.cli.measure.options import JobOptions, PlanningOptions, StudyWorkloadOptions, YcsbOptions
+from opjoule.cli.options import twin_profile
 from opjoule.runs.studies.ycsb.properties import EQUAL
 
-KEYS: Final = (
-    *("name", "repeats", "until", "blocks_limit", "seed", "retries", "constants", "axes", "exclude", "where"),
-)
 NOT_OF_A_CELL: Final = (*("out", "json", "dry_run", "repeats", "seed", "until_u", "repeats_limit", "help", "version"),)
 """Options that the campaign sets itself, or that have no meaning in a campaign."""
 _NEEDED: Final = {"db": "leveldb", "device": "rpi4"}
 """Options that every cell needs, with an example each."""
 _LISTED: Final = "host/measure.py --help lists the options"
 _PROPERTY: Final = 'and a property of YCSB is given by p, for example p = ["target=2600"]'
-_OPTION: Final = re.compile(r"argument --?([\w-]+)(?=:)")
-"""An option in a message of the parser."""
 CELLS_MAX: Final = 10_000
 """Most measurements of one campaign, over all blocks; even the shortest take more than a month."""
 RETRIES_MAX: Final = 1000
+
+
+class _Tables(msgspec.Struct, frozen=True):
+    """A campaign's file as it is written."""
+
+    axes: dict[str, Any] = {}
+    constants: dict[str, Any] = {}
+    exclude: tuple[dict[str, Any], ...] = ()
+    where: tuple[dict[str, Any], ...] = ()
+    name: (
+        Annotated[
+            str,
+            Meta(
+                pattern=r"^\w[\w. -]{0,99}$",
+                description="a name of a folder: up to 100 letters, digits, '_', '-', '.' and blanks",
+            ),
+        ]
+        | None
+    ) = None
+    repeats: RepeatCount = 5
+    until: (
+        Annotated[str, Meta(pattern="%$", description='a percentage above 0 and below 100 in quotes, like "5%"')] | None
+    ) = None
+    blocks_limit: RepeatCount | None = None
+    seed: Seed = 1
+    retries: Annotated[int, Meta(ge=0, le=RETRIES_MAX, description=f"a whole number from 0 to {RETRIES_MAX}")] = 1
 
 
 @dataclass(frozen=True)
@@ -72,20 +80,21 @@ def written_cell(options: PlanningOptions) -> tuple[str, dict[str, Any]]:
 
 
 def restored_cell(kind: str, values: Mapping[str, Any]) -> PlanningOptions:
-    """Options that written_cell() wrote. Raises: KeyError, TypeError, ValueError: written by another version."""
-    return _KINDS[kind].restored(values)
+    """Options that written_cell() wrote. Raises: KeyError, BadInput: written by another version."""
+    restored: PlanningOptions = _KINDS[kind].of_settings(values, "the job:")
+    return restored
 
 
-def cell_options(words: Sequence[str], condition: Mapping[str, str]) -> YcsbOptions:
-    """A cell's options, parsed by measure.py's own parser. Raises: BadInput: the parser refuses one."""
-    parser = MEASURE.parser()
-
-    def error(message: str) -> NoReturn:
-        shown = ", ".join(f"{name} {value}" for name, value in condition.items())
-        raise BadInput(f"the cell {shown}: {message}")
-
-    parser.error = error  # type: ignore[method-assign]
-    options = YcsbOptions.parsed(parser, words)
+def cell_options(settings: Mapping[str, Any], condition: Mapping[str, str], seed: int) -> YcsbOptions:
+    """A cell's options, from settings as files name them. Raises: BadInput: one is impossible."""
+    shown = ", ".join(f"{name} {value}" for name, value in condition.items())
+    values = {**fields_of(settings), "seed": seed}
+    try:
+        if isinstance(profile := values.get("simulate"), str):
+            values |= {"simulate": True, "twin_profile": twin_profile(profile)}
+    except ValueError as error:
+        raise BadInput(f"the cell {shown}: simulate: {error}") from None
+    options = YcsbOptions.of_settings(values, f"the cell {shown}:")
     return replace(options, rate=options.rate or EQUAL)  # parts of the cells' own rates are not comparable
 
 
@@ -115,20 +124,17 @@ class CampaignFile:
             entry = read_toml(path)
         except OSError as error:
             raise BadInput(f"{path}: {error.strerror}: give a campaign's file, like those in campaigns/") from None
+        tables = as_struct(entry, _Tables, f"{path}:")
         try:
-            return cls._of(entry, path)
+            return cls._of(tables, path)
         except BadInput as error:
             raise BadInput(f"{path}: {error}") from None
 
     @classmethod
-    def _of(cls, entry: Mapping[str, Any], path: Path) -> Self:
-        check_keys(entry, KEYS)
-        seed, blocks = _whole(entry, "seed", 1, 0, SEED_MAX), _whole(entry, "repeats", 5, 1, REPEATS_MAX)
-        cells = _cells(entry, seed)
-        until = _until(entry, blocks)
+    def _of(cls, tables: _Tables, path: Path) -> Self:
+        cells, until, blocks = _cells(tables), _until(tables), tables.repeats
         check_size(len(cells), max(blocks, until.blocks_limit) if until else blocks)
-        retries = _whole(entry, "retries", 1, 0, RETRIES_MAX)
-        return cls(_name(entry, path), blocks, seed, retries, cells, until=until)
+        return cls(tables.name or path.stem, blocks, tables.seed, tables.retries, cells, until=until)
 
     def without_equal_rate(self) -> Self:
         """The file for a fleet, whose rigs do not know each other's rates: cells run as fast as they can instead."""
@@ -141,42 +147,20 @@ class CampaignFile:
         return replace(self, cells=cells)
 
 
-def _name(entry: Mapping[str, Any], path: Path) -> str:
-    name = entry.get("name", path.stem)
-    if not isinstance(name, str) or not re.fullmatch(r"\w[\w. -]{0,99}", name):
-        raise BadInput(
-            f"name = {str(name)[:40]!r} is not a valid folder name: give up to 100 letters, digits, "
-            "'_', '-', '.' and blanks"
-        )
-    return name
-
-
-def _until(entry: Mapping[str, Any], blocks: int) -> UntilNarrow | None:
+def _until(tables: _Tables) -> UntilNarrow | None:
     """The keys `until` and `blocks_limit`; None without the first."""
-    wanted = entry.get("until")
-    if wanted is None:
-        if "blocks_limit" in entry:
+    blocks, limit = tables.repeats, tables.blocks_limit
+    if tables.until is None:
+        if limit is not None:
             raise BadInput('blocks_limit limits the blocks that until adds: give until, for example until = "5%"')
         return None
     try:
-        half_width = percent(str(wanted))
-    except argparse.ArgumentTypeError:
-        half_width = 0.0
-    if not (half_width and isinstance(wanted, str) and wanted.endswith("%")):
-        raise BadInput(f'until = {str(wanted)[:40]!r} is not a percentage above 0 and below 100, like "5%"')
-    limit = _whole(entry, "blocks_limit", max(BLOCKS_LIMIT, blocks), 1, REPEATS_MAX)
-    if limit < blocks:
+        half_width = setting(tables.until, Percent, texts=True)
+    except ValueError as error:
+        raise BadInput(f"until{error}") from None
+    if limit is not None and limit < blocks:
         raise BadInput(f"blocks_limit = {limit} is less than repeats = {blocks}: until adds blocks to these")
-    return UntilNarrow(half_width, limit)
-
-
-def _whole(entry: Mapping[str, Any], key: str, default: int, least: int, most: int) -> int:
-    value = entry.get(key, default)
-    if isinstance(value, str) and value.isdecimal():
-        raise BadInput(f'{key} = "{value:.40}" is text: write it without quotation marks')
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-        raise BadInput(f"{key} = {str(value)[:40]} is not a whole number from {least} to {most}")
-    return value
+    return UntilNarrow(half_width, limit or max(BLOCKS_LIMIT, blocks))
 
 
 def check_size(cells: int, blocks: int) -> None:
@@ -190,28 +174,20 @@ def check_size(cells: int, blocks: int) -> None:
 
 def _check_options(where: str, names: Iterable[str]) -> None:
     """Raises: BadInput: a name is neither an option of measure.py, nor an axis, nor a property."""
-    known = [*dict.fromkeys((*MEASURE.parser().option_names, *AXES, "properties"))]
+    known = [*dict.fromkeys((*YcsbOptions.declared(), *AXES, "p"))]
     for name in names:
         if name.replace("-", "_") not in known and "." not in name:
             raise BadInput(f"{where} unknown option '{name}': {suggestion(name, known)}{_LISTED}, {_PROPERTY}")
 
 
-def _read_cell(words: Sequence[str], condition: Mapping[str, str]) -> YcsbOptions:
-    """The options of a cell; errors have their names as in the file, without dashes."""
-    try:
-        return cell_options(words, condition)
-    except BadInput as error:
-        raise BadInput(_OPTION.sub(lambda match: match[1].replace("-", "_"), str(error))) from None
-
-
-def _cells(entry: Mapping[str, Any], seed: int) -> tuple[PlannedCell, ...]:
-    for name in table(entry, "axes"):
+def _cells(tables: _Tables) -> tuple[PlannedCell, ...]:
+    for name in tables.axes:
         axis(name)
-    axes = {name: axis_values(name, values) for name, values in table(entry, "axes").items()}
+    axes = {name: axis_values(name, values) for name, values in tables.axes.items()}
     if not axes:
         raise BadInput('a campaign needs [axes], for example storage = ["sd", "emmc"]')
     check_size(math.prod(map(len, axes.values())), 1)
-    constants = table(entry, "constants")
+    constants = tables.constants
     for name in constants:
         if name in NOT_OF_A_CELL:
             raise BadInput(
@@ -219,7 +195,7 @@ def _cells(entry: Mapping[str, Any], seed: int) -> tuple[PlannedCell, ...]:
             )
         if name in axes:
             raise BadInput(f"{name} is a constant and an axis: leave one out")
-    excluded, special = tables(entry, "exclude"), tables(entry, "where")
+    excluded, special = tables.exclude, tables.where
     _check_options("[constants]", constants)
     for one in special:
         _check_options("[[where]]", [name for name in one if name != "when"])
@@ -234,8 +210,7 @@ def _cells(entry: Mapping[str, Any], seed: int) -> tuple[PlannedCell, ...]:
         for name, example in _NEEDED.items():
             if name not in settings:
                 raise BadInput(f'{name} is missing: give it under [constants], for example {name} = "{example}"')
-        words = (*words_of(settings), "--seed", str(seed))
-        cells.append(PlannedCell(condition, _read_cell(words, condition), len(cells)))
+        cells.append(PlannedCell(condition, cell_options(settings, condition, tables.seed), len(cells)))
     if not cells:
         raise BadInput("[[exclude]] removes every cell")
     return tuple(cells)

@@ -5,22 +5,11 @@ import socket
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar, Final, Self
+from typing import Annotated, ClassVar, Final, Self
 
 from opjoule.base.errors import BadInput
 from opjoule.campaign.until import BLOCKS_LIMIT
-from opjoule.cli.argument_types import (
-    command_name,
-    count,
-    directory,
-    percent,
-    port,
-    repeat_count,
-    seconds,
-    seed,
-    share,
-    time_span,
-)
+from opjoule.cli.argument_types import CommandName, Count, Percent, Port, RepeatCount, Seconds, Seed, Share, TimeSpan
 from opjoule.cli.campaign.file import CampaignFile, restored_cell
 from opjoule.cli.command import Command
 from opjoule.cli.measure.options import (
@@ -38,18 +27,7 @@ from opjoule.cli.measure.options import (
     needs_of_measurements,
 )
 from opjoule.cli.needs import Needs
-from opjoule.cli.options import (
-    EXCLUSIVE,
-    NAME,
-    Options,
-    Parser,
-    flag,
-    option,
-    positional,
-    positionals,
-    repeated,
-    required,
-)
+from opjoule.cli.options import Argument, Flag, Option, Options, Parser
 
 LOOPBACK: Final = "127.0.0.1"
 PORT: Final = 8786
@@ -74,17 +52,20 @@ class SchedulerChoice(Options):
 
     GROUP: ClassVar[str] = "several rigs"
 
-    scheduler: str | None = option(
-        str,
-        "ADDRESS",
-        "measure on the rigs of this scheduler, for example tcp://127.0.0.1:8786 (docs/how-to/fleet.md)",
-    )
-    wait: float = option(
-        seconds,
-        "SECONDS",
-        "with --scheduler: how long to wait for it, or for a rig that can measure the remaining cells (default: 300)",
-        300.0,
-    )
+    scheduler: Annotated[
+        str | None,
+        Option(
+            "ADDRESS", "measure on the rigs of this scheduler, for example tcp://127.0.0.1:8786 (docs/how-to/fleet.md)"
+        ),
+    ] = None
+    wait: Annotated[
+        Seconds,
+        Option(
+            "SECONDS",
+            "with --scheduler: how long to wait for it, or for a rig that can measure the remaining cells "
+            "(default: 300)",
+        ),
+    ] = 300.0
 
 
 class TlsOptions(Options):
@@ -92,11 +73,15 @@ class TlsOptions(Options):
 
     GROUP: ClassVar[str] = "several rigs"
 
-    tls_ca_file: Path | None = option(
-        Path, "FILE", "certificate of the authority (PEM); allows only connections with TLS"
-    )
-    tls_cert: Path | None = option(Path, "FILE", "certificate of this program (PEM); allows only connections with TLS")
-    tls_key: Path | None = option(Path, "FILE", "key of that certificate (PEM); allows only connections with TLS")
+    tls_ca_file: Annotated[
+        Path | None, Option("FILE", "certificate of the authority (PEM); allows only connections with TLS")
+    ] = None
+    tls_cert: Annotated[
+        Path | None, Option("FILE", "certificate of this program (PEM); allows only connections with TLS")
+    ] = None
+    tls_key: Annotated[
+        Path | None, Option("FILE", "key of that certificate (PEM); allows only connections with TLS")
+    ] = None
 
     @property
     def tls_files(self) -> list[Path]:
@@ -121,34 +106,43 @@ class StudyChoice(Options):
 
     GROUP: ClassVar[str] = WHAT
 
-    study: str = required(str, "NAME", "its name (measure.py studies), or its folder")
-    device: str = option(
+    study: Annotated[str, Option("NAME", "its name (measure.py studies), or its folder")]
+    device: Annotated[
         str,
-        "NAME",
-        "board: rpi3, rpi4, odroid-c2, ...; several, separated by commas, if the study compares boards (only --dry-run "
-        "plans without: for the paper's board, or rpi4 if the paper has none)",
-        "",
-    )
-    storage: str | None = option(str, "MEDIUM", STORAGE_HELP)
-    scale: float = option(share, "X", "factor of the study's counts, above 0 and at most 1 (default: 1)", 1.0)
-    within: float | None = option(
-        time_span,
-        "TIME",
-        "choose the scale so that the study takes at most this long, for example 90min or 2h; needs records of the "
-        "study at another scale",
-    )
-    only: tuple[str, ...] = repeated(
-        str,
-        "AXIS=VALUE[,VALUE]",
-        "measure only these values of an axis, a count or the study's figures (figure=7); may be given several times",
-    )
-    dataset: Path | None = option(directory, "FILE", "your data instead of generated data")
-    connections: Path | None = option(
-        directory,
-        "FILE",
-        "your own databases, one per line: NAME = ODBC connection string (measure.py studies lists the names)",
-    )
-    seed: int = option(seed, "N", "seed of the data, the order and a simulated rig (default: 1)", 1)
+        Option(
+            "NAME",
+            "board: rpi3, rpi4, odroid-c2, ...; several, separated by commas, if the study compares boards (only "
+            "--dry-run "
+            "plans without: for the paper's board, or rpi4 if the paper has none)",
+        ),
+    ] = ""
+    storage: Annotated[str | None, Option("MEDIUM", STORAGE_HELP)] = None
+    scale: Annotated[Share, Option("X", "factor of the study's counts, above 0 and at most 1 (default: 1)")] = 1.0
+    within: Annotated[
+        TimeSpan | None,
+        Option(
+            "TIME",
+            "choose the scale so that the study takes at most this long, for example 90min or 2h; needs records of the "
+            "study at another scale",
+        ),
+    ] = None
+    only: Annotated[
+        tuple[str, ...],
+        Option(
+            "AXIS=VALUE[,VALUE]",
+            "measure only these values of an axis, a count or the study's figures (figure=7); may be given "
+            "several times",
+        ),
+    ] = ()
+    dataset: Annotated[Path | None, Option("FILE", "your data instead of generated data")] = None
+    connections: Annotated[
+        Path | None,
+        Option(
+            "FILE",
+            "your own databases, one per line: NAME = ODBC connection string (measure.py studies lists the names)",
+        ),
+    ] = None
+    seed: Annotated[Seed, Option("N", "seed of the data, the order and a simulated rig (default: 1)")] = 1
 
 
 class StudyOptions(TlsOptions, SchedulerChoice, OutputOptions, HowOptions, RigOptions, SimulateOptions, StudyChoice):
@@ -158,42 +152,43 @@ class StudyOptions(TlsOptions, SchedulerChoice, OutputOptions, HowOptions, RigOp
 class ListeningOptions(TlsOptions):
     """Options of a program that others connect to."""
 
-    trust_network: bool = flag(
-        "let other computers connect without TLS: anyone in the network can then run programs here"
-    )
+    trust_network: Annotated[
+        bool, Flag("let other computers connect without TLS: anyone in the network can then run programs here")
+    ] = False
 
 
 class SchedulerOptions(ListeningOptions):
     """Where a scheduler listens."""
 
-    host: str = option(str, "ADDRESS", f"address to listen on (default: {LOOPBACK})", LOOPBACK)
-    port: int = option(port, "N", f"port to listen on (default: {PORT})", PORT)
+    host: Annotated[str, Option("ADDRESS", f"address to listen on (default: {LOOPBACK})")] = LOOPBACK
+    port: Annotated[Port, Option("N", f"port to listen on (default: {PORT})")] = PORT
 
 
 class WorkerOptions(ListeningOptions):
     """A worker's scheduler, rig and folder."""
 
-    scheduler: str = positional(str, "ADDRESS", "address of its scheduler, for example tcp://127.0.0.1:8786")
-    rig: Path | None = option(directory, "FILE", "description of the rig: boards, media and meter", **{EXCLUSIVE: True})
-    simulate: bool = flag("use a simulated rig", **{EXCLUSIVE: True})
-    name: str = option(
-        str,
-        "NAME",
-        "name of the rig, unique and the same at every start (default: this computer's name)",
-        socket.gethostname(),
+    scheduler: Annotated[str, Argument("ADDRESS", "address of its scheduler, for example tcp://127.0.0.1:8786")]
+    rig: Annotated[Path | None, Option("FILE", "description of the rig: boards, media and meter", exclusive=True)] = (
+        None
     )
-    spool: Path | None = option(
-        directory, "DIR", "folder for records that are not yet fetched (default: build/spool/NAME)"
-    )
-    host: str | None = option(str, "ADDRESS", "address to listen on (default: the one that reaches the scheduler)")
+    simulate: Annotated[bool, Flag("use a simulated rig", exclusive=True)] = False
+    name: Annotated[
+        str, Option("NAME", "name of the rig, unique and the same at every start (default: this computer's name)")
+    ] = socket.gethostname()
+    spool: Annotated[
+        Path | None, Option("DIR", "folder for records that are not yet fetched (default: build/spool/NAME)")
+    ] = None
+    host: Annotated[
+        str | None, Option("ADDRESS", "address to listen on (default: the one that reaches the scheduler)")
+    ] = None
 
 
 class CellOptions(Options):
     """A worker's folder with a job, and the rig."""
 
-    place: Path = positional(directory, "FOLDER", "folder of the job")
-    rig: Path | None = option(directory, "FILE", "the worker's rig (default: a simulated one)")
-    name: str = required(str, "NAME", "name of the rig")
+    place: Annotated[Path, Argument("FOLDER", "folder of the job")]
+    rig: Annotated[Path | None, Option("FILE", "the worker's rig (default: a simulated one)")] = None
+    name: Annotated[str, Option("NAME", "name of the rig")]
 
 
 @dataclass(frozen=True)
@@ -215,7 +210,7 @@ def _read_cell(parser: Parser, options: CellOptions) -> RigCell:
     try:
         job = json.loads((options.place / "job.json").read_text(encoding="utf-8"))
         cell = restored_cell(job["kind"], job["options"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (BadInput, OSError, ValueError, KeyError, TypeError) as error:
         parser.refuse(ValueError(f"{options.place}: {error}"))
     return RigCell(options.place, options.name, replace(cell, rig=options.rig or cell.rig))
 
@@ -251,17 +246,17 @@ CELL: Final = Command(
 class FolderOptions(Options):
     """The folder of a campaign's records, and what is printed."""
 
-    out: Path | None = option(
-        directory, "DIR", "folder of its records (default: runs/NAME); a campaign continues in its folder"
-    )
-    dry_run: bool = flag("print the plan and the missing cells, then stop")
-    json: bool = flag("print the plan, or the result at the end, as JSON")
+    out: Annotated[
+        Path | None, Option("DIR", "folder of its records (default: runs/NAME); a campaign continues in its folder")
+    ] = None
+    dry_run: Annotated[bool, Flag("print the plan and the missing cells, then stop")] = False
+    json: Annotated[bool, Flag("print the plan, or the result at the end, as JSON")] = False
 
 
 class FileOptions(FolderOptions):
     """The campaign's file."""
 
-    file: Path = positional(directory, "FILE.toml", "the campaign (docs/how-to/run-a-campaign.md)")
+    file: Annotated[Path, Argument("FILE.toml", "the campaign (docs/how-to/run-a-campaign.md)")]
 
 
 class CampaignOptions(TlsOptions, SchedulerChoice, FileOptions):
@@ -274,42 +269,48 @@ class CommandsOptions(FolderOptions, CycleOptions, RigOptions, SimulateOptions, 
     GROUP: ClassVar[str] = WHAT
     scheduler: ClassVar[None] = None  # one rig measures them
 
-    name: tuple[str, ...] = repeated(
-        command_name,
-        "NAME",
-        "name of a command in the result; once for each command, in their order (default: the command itself)",
-        **{NAME: "-n --name"},
+    name: Annotated[
+        tuple[CommandName, ...],
+        Option(
+            "NAME",
+            "name of a command in the result; once for each command, in their order (default: the command itself)",
+            names="-n --name",
+        ),
+    ] = ()
+    blocks: Annotated[
+        RepeatCount,
+        Option(
+            "N",
+            "number of blocks; each measures every command once, in random order (default: 5)",
+            names="-b --blocks --repeats",
+        ),
+    ] = 5
+    until: Annotated[
+        Percent | None,
+        Option("P%", "after --blocks, add blocks until the interval of every ratio is within this, for example 5%%"),
+    ] = None
+    blocks_limit: Annotated[RepeatCount, Option("N", f"most blocks with --until (default: {BLOCKS_LIMIT})")] = (
+        BLOCKS_LIMIT
     )
-    blocks: int = option(
-        repeat_count,
-        "N",
-        "number of blocks; each measures every command once, in random order (default: 5)",
-        5,
-        **{NAME: "-b --blocks --repeats"},
-    )
-    until: float | None = option(
-        percent,
-        "P%",
-        "after --blocks, add blocks until the interval of every ratio is within this, for example 5%%",
-    )
-    blocks_limit: int = option(repeat_count, "N", f"most blocks with --until (default: {BLOCKS_LIMIT})", BLOCKS_LIMIT)
-    warmup: int = option(
-        count,
-        "N",
-        "run the command N times before each measurement's idle, so that caches are filled (default: 0)",
-        0,
-        **{NAME: "-w --warmup"},
-    )
-    before: str | None = option(
-        str,
-        "SHELL",
-        "shell command to run before each run's idle, and each warm-up; its energy is not counted",
-    )
-    file: tuple[Path, ...] = repeated(
-        directory, "FILE", "file to copy to the board before the measurement; {files}/NAME in a command"
-    )
-    seed: int = option(seed, "N", "seed of the order and of a simulated rig (default: 1)", 1)
-    commands: tuple[str, ...] = positionals(str, "COMMAND", "two or more shell commands after --, each in quotes")
+    warmup: Annotated[
+        Count,
+        Option(
+            "N",
+            "run the command N times before each measurement's idle, so that caches are filled (default: 0)",
+            names="-w --warmup",
+        ),
+    ] = 0
+    before: Annotated[
+        str | None,
+        Option("SHELL", "shell command to run before each run's idle, and each warm-up; its energy is not counted"),
+    ] = None
+    file: Annotated[
+        tuple[Path, ...], Option("FILE", "file to copy to the board before the measurement; {files}/NAME in a command")
+    ] = ()
+    seed: Annotated[Seed, Option("N", "seed of the order and of a simulated rig (default: 1)")] = 1
+    commands: Annotated[
+        tuple[str, ...], Argument("COMMAND", "two or more shell commands after --, each in quotes")
+    ] = ()
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any, Final
 from opjoule.base.errors import BadInput
 from opjoule.base.scripts import RUNS
 from opjoule.boards.state.state_settings import SIMULATED
-from opjoule.campaign.axes import AXES, several, words_of
+from opjoule.campaign.axes import AXES, several
 from opjoule.campaign.past_times import TimeNeeded, past_times, shipped_times, time_needed
 from opjoule.cli.campaign.file import CampaignFile, PlannedCell, cell_options, check_size
 from opjoule.cli.campaign.options import PlannedCampaign, StudyOptions, needs_of_campaign
@@ -22,6 +22,7 @@ from opjoule.cli.measure.options import (
     SimulateOptions,
     StudyCell,
     StudyWorkloadOptions,
+    YcsbOptions,
 )
 from opjoule.runs.studies.definition import DEVICE, FIGURE, STORAGE, SYSTEM, StudyFolder, numbers
 from opjoule.runs.studies.folder import find_study, given_names, is_reached, left_out, places
@@ -50,15 +51,14 @@ def workload_cells(study: StudyFolder, options: StudyOptions, only: Mapping[str,
 
     Raises: BadInput: an axis or option is invalid.
     """
-    by_words: dict[tuple[str, ...], PlannedCell] = {}
+    by_options: dict[YcsbOptions, PlannedCell] = {}
     for cell in study.cells(only):
         counts = study.scaled(cell, options.scale, only)
         asked = {**_of_axes(study, cell, options), **study.options(cell)}
         asked |= {name: values[0] for name, values in counts.items()}
         if options.simulate:
             asked = _on_simulated_board(asked)
-        words = (*words_of(asked), "--seed", str(options.seed))
-        read = cell_options(words, cell)
+        read = cell_options(asked, cell, options.seed)
         given = {name: value for name in _GIVEN if (value := getattr(options, name)) is not None}
         measured = StudyWorkloadOptions(
             **{**read.values, **given, "repeats": 1, STATE: (*read.state, *options.state)},
@@ -68,13 +68,13 @@ def workload_cells(study: StudyFolder, options: StudyOptions, only: Mapping[str,
             scale=options.scale,
         )
         made = PlannedCell(cell, measured, study.rank(cell))
-        by_words.setdefault(words, made)
-    return list(by_words.values())
+        by_options.setdefault(read, made)
+    return list(by_options.values())
 
 
 def _on_simulated_board(asked: Mapping[str, Any]) -> dict[str, Any]:
     """A cell's options with the part of the board's state that a simulated board takes."""
-    others = {name for name, axis in AXES.items() if axis.option == STATE and axis.key not in SIMULATED}
+    others = {name for name, axis in AXES.items() if axis.field == STATE and axis.key not in SIMULATED}
     state = [word for word in asked.get(STATE, ()) if word.partition("=")[0] in SIMULATED]
     return {**{name: value for name, value in asked.items() if name not in others}, STATE: state}
 

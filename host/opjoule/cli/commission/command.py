@@ -10,6 +10,7 @@ from typing import Final
 
 from opjoule.base.errors import FAULTY_EXIT, BadInput
 from opjoule.base.files import file_sha256, write_whole
+from opjoule.base.prompts import Stopped, say
 from opjoule.base.scripts import CALIBRATIONS, ROOT, RUNS
 from opjoule.bench.commissioning.certificate import (
     COMMAND,
@@ -20,7 +21,7 @@ from opjoule.bench.commissioning.certificate import (
     write_certificate,
 )
 from opjoule.bench.commissioning.desk import SIMULATED_PACE, DeskPace, OpenDesk, Setup, StepOutcome
-from opjoule.bench.commissioning.dialogue import DeskDialogue, Parts, Stopped, say
+from opjoule.bench.commissioning.dialogue import DeskDialogue, Parts
 from opjoule.bench.commissioning.known_loads import ZERO_A
 from opjoule.bench.commissioning.page import render
 from opjoule.bench.commissioning.procedure import Procedure

@@ -1,12 +1,12 @@
 """The command line of `measure.py commission`."""
 
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import Annotated, ClassVar, Final
 
-from opjoule.cli.argument_types import directory, seed
+from opjoule.cli.argument_types import Seed
 from opjoule.cli.command import Command, board_architecture
 from opjoule.cli.needs import Needs
-from opjoule.cli.options import RIG_FILE, RIG_HELP, Options, Parser, flag, option, repeated
+from opjoule.cli.options import RIG_FILE, RIG_HELP, Flag, Option, Options, Parser
 
 STEP_KEYS: Final = (
     *("zero", "back-feed", "resistor", "additivity", "sync", "clocks"),
@@ -31,17 +31,19 @@ To rehearse it without hardware (about three minutes):
 class ProcedureOptions(Options):
     """The rig to check, and the steps to carry out."""
 
-    device: str | None = option(str, "NAME", "the board (default: the only one in rig.toml)")
-    storage: str | None = option(str, "MEDIUM", "the medium to write to (default: the board's first)")
-    rig: Path = option(directory, "FILE", RIG_HELP, RIG_FILE)
-    step: tuple[str, ...] = repeated(
-        str,
-        "STEP",
-        f"only this step, even if it has passed; may be given several times: {', '.join(STEP_KEYS)}",
-        choices=STEP_KEYS,
-    )
-    anew: bool = flag("repeat every step, even those that passed")
-    simulate: bool = flag("rehearse it on the simulated rig; every output is marked SIMULATED")
+    device: Annotated[str | None, Option("NAME", "the board (default: the only one in rig.toml)")] = None
+    storage: Annotated[str | None, Option("MEDIUM", "the medium to write to (default: the board's first)")] = None
+    rig: Annotated[Path, Option("FILE", RIG_HELP)] = RIG_FILE
+    step: Annotated[
+        tuple[str, ...],
+        Option(
+            "STEP",
+            f"only this step, even if it has passed; may be given several times: {', '.join(STEP_KEYS)}",
+            choices=STEP_KEYS,
+        ),
+    ] = ()
+    anew: Annotated[bool, Flag("repeat every step, even those that passed")] = False
+    simulate: Annotated[bool, Flag("rehearse it on the simulated rig; every output is marked SIMULATED")] = False
 
 
 class CommissionOptions(ProcedureOptions):
@@ -49,9 +51,11 @@ class CommissionOptions(ProcedureOptions):
 
     GROUP: ClassVar[str] = "with --simulate"
 
-    plant: str | None = option(str, "FAULT", f"plant a fault: {', '.join(PLANTED)}", choices=PLANTED)
-    seed: int = option(seed, "N", "seed of the simulated rig (default: 1)", 1)
-    out: Path | None = option(directory, "DIR", "folder for the rehearsal's files (default: a new one under runs/)")
+    plant: Annotated[str | None, Option("FAULT", f"plant a fault: {', '.join(PLANTED)}", choices=PLANTED)] = None
+    seed: Annotated[Seed, Option("N", "seed of the simulated rig (default: 1)")] = 1
+    out: Annotated[Path | None, Option("DIR", "folder for the rehearsal's files (default: a new one under runs/)")] = (
+        None
+    )
 
 
 def _checked(parser: Parser, options: CommissionOptions) -> CommissionOptions:

@@ -7,10 +7,11 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from opjoule.base.prompts import say
 from opjoule.base.scripts import ROOT
 from opjoule.bench.commissioning.certificate import Certificate
 from opjoule.bench.commissioning.desk import DeskPace, OpenDesk, Setup
-from opjoule.bench.commissioning.dialogue import Parts, say
+from opjoule.bench.commissioning.dialogue import Parts
 from opjoule.bench.commissioning.known_loads import ZERO_A
 from opjoule.bench.commissioning.running import DeskRecording, Running, meter_words
 from opjoule.bench.commissioning.steps import DeskStep

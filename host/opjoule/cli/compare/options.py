@@ -1,14 +1,14 @@
 """The command line of `host/compare.py`."""
 
-import argparse
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
 
 from opjoule.base.scripts import IS_CLONE, program
-from opjoule.cli.argument_types import directory, percent
+from opjoule.base.settings import written
+from opjoule.cli.argument_types import Percent
 from opjoule.cli.command import Command
 from opjoule.cli.needs import Needs
-from opjoule.cli.options import Options, flag, option, positionals, several
+from opjoule.cli.options import Argument, Flag, Option, Options
 
 FIGURES: Final = (".pdf", ".svg", ".png")
 """Allowed endings of a figure's file name."""
@@ -32,44 +32,61 @@ examples:
 
 
 def _figure(text: str) -> Path:
-    path = directory(text)
+    path = Path(text)
     if path.suffix.lower() not in FIGURES:
-        raise argparse.ArgumentTypeError(f"{text!r}: name a file that ends with {', '.join(FIGURES)}")
+        raise ValueError
     return path
+
+
+Figure = Annotated[Path, written(_figure, f"a file that ends with {', '.join(FIGURES)}")]
 
 
 class CompareOptions(Options):
     """The runs, what is compared, and where the outcome is written."""
 
-    runs: tuple[str, ...] = positionals(str, "RUNS", "records, folders of several (campaigns), or patterns of either")
-    by: str | None = option(
-        str,
-        "AXIS,...",
-        "axis to compare by: storage, db, device, workload, durability, ... (default: the campaign's axis, if it has "
-        "only one). Values of a campaign's other axes are not mixed",
+    runs: Annotated[
+        tuple[str, ...], Argument("RUNS", "records, folders of several (campaigns), or patterns of either")
+    ] = ()
+    by: Annotated[
+        str | None,
+        Option(
+            "AXIS,...",
+            "axis to compare by: storage, db, device, workload, durability, ... (default: the campaign's axis, "
+            "if it has "
+            "only one). Values of a campaign's other axes are not mixed",
+        ),
+    ] = None
+    metric: Annotated[
+        str | None,
+        Option(
+            "KEY,...",
+            "quantities of result.json (default: energy above idle and energy in all, for a workload "
+            "marginal_energy_per_operation_j,energy_per_operation_j)",
+        ),
+    ] = None
+    against: Annotated[str | None, Option("VALUE", "compare every value only with this one (default: every pair)")] = (
+        None
     )
-    metric: str | None = option(
-        str,
-        "KEY,...",
-        "quantities of result.json (default: energy above idle and energy in all, for a workload "
-        "marginal_energy_per_operation_j,energy_per_operation_j)",
-    )
-    against: str | None = option(str, "VALUE", "compare every value only with this one (default: every pair)")
-    before: tuple[str, ...] = several(str, "RUN", "runs before a change; the output ends with a verdict")
-    after: tuple[str, ...] = several(str, "RUN", "runs after the change")
-    tolerance: float = option(
-        percent, "P%", "with --before and --after: smaller changes count as no change (default: 0)", 0.0
-    )
-    although: str | None = option(
-        str,
-        "GROUP,...",
-        "compare even if these settings differ (simulated, durability, opjoule, ...) or runs are too short (short); "
-        "the output says so",
-    )
-    csv: Path | None = option(directory, "FILE", "also write the comparisons as CSV")
-    html: Path | None = option(directory, "FILE", "also write an HTML page that needs no network")
-    plot: Path | None = option(_figure, "FILE", "also draw the ratios for print, as .pdf, .svg or .png")
-    json: bool = flag("print the comparison as JSON on stdout")
+    before: Annotated[
+        tuple[str, ...], Option("RUN", "runs before a change; the output ends with a verdict", together=True)
+    ] = ()
+    after: Annotated[tuple[str, ...], Option("RUN", "runs after the change", together=True)] = ()
+    tolerance: Annotated[
+        Percent, Option("P%", "with --before and --after: smaller changes count as no change (default: 0)")
+    ] = 0.0
+    although: Annotated[
+        str | None,
+        Option(
+            "GROUP,...",
+            "compare even if these settings differ (simulated, durability, opjoule, ...) or runs are too short "
+            "(short); "
+            "the output says so",
+        ),
+    ] = None
+    csv: Annotated[Path | None, Option("FILE", "also write the comparisons as CSV")] = None
+    html: Annotated[Path | None, Option("FILE", "also write an HTML page that needs no network")] = None
+    plot: Annotated[Figure | None, Option("FILE", "also draw the ratios for print, as .pdf, .svg or .png")] = None
+    json: Annotated[bool, Flag("print the comparison as JSON on stdout")] = False
 
 
 COMPARE: Final = Command(

@@ -4,33 +4,17 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import Annotated, Any, ClassVar, Final
 
 from opjoule.base.errors import BadInput
 from opjoule.base.files import read_regular
 from opjoule.boards.databases.registry import find_database
 from opjoule.boards.profiles import find_profile
 from opjoule.campaign.axes import several
-from opjoule.cli.argument_types import directory, percent, positive, repeat_count, seconds, seed, thread_count
+from opjoule.cli.argument_types import Again, Percent, Positive, RepeatCount, Seconds, Seed, ThreadCount
 from opjoule.cli.command import Command, board_architecture
 from opjoule.cli.needs import Needs
-from opjoule.cli.options import (
-    LIVE_HELP,
-    NAME,
-    RIG_FILE,
-    RIG_HELP,
-    Options,
-    Parser,
-    flag,
-    option,
-    positional,
-    positionals,
-    profile_field,
-    repeated,
-    required,
-    simulate_option,
-    switch,
-)
+from opjoule.cli.options import LIVE_HELP, RIG_FILE, RIG_HELP, SIMULATE, Argument, Flag, Option, Options, Parser
 from opjoule.runs.record.directory import check_out, has_index
 from opjoule.runs.studies.definition import SYSTEM, Part
 from opjoule.runs.studies.folder import find_study
@@ -96,8 +80,8 @@ class SimulateOptions(Options):
 
     GROUP: ClassVar[str] = "the rig"
 
-    simulate: bool = simulate_option()
-    twin_profile: Path | None = profile_field()
+    simulate: Annotated[bool, SIMULATE] = False
+    twin_profile: Path | None = None
 
 
 class RigOptions(Options):
@@ -105,31 +89,34 @@ class RigOptions(Options):
 
     GROUP: ClassVar[str] = "the rig"
 
-    meter: str | None = option(
-        str,
-        "KIND:PLACE",
-        "serial:/dev/ttyACM0, monsoon:voltage=5.1, ...; measure.py record --help lists all kinds (default: rig.toml's)",
-    )
-    storage_meter: str | None = option(
-        str,
-        "KIND:PLACE",
-        "a second meter in the medium's own supply (docs/how-to/use-a-usb-tester.md; default: rig.toml's)",
-    )
-    sync: str | None = option(
-        str, "CARRIER", "gpio:GPIO17, gpio:/dev/gpiochip0:17, gpio:sysfs:249, or none (default: rig.toml's)"
-    )
-    rig: Path = option(directory, "FILE", RIG_HELP, RIG_FILE)
-    again: int = option(
-        int,
-        "N",
-        "measure again, at most N times, if the board's state broke a limit (default: 0)",
-        0,
-        choices=range(10),
-    )
-    disturb: str | None = option(str, "NAME", "run this background load on the board: cpu, video or writer")
-    state: tuple[str, ...] = repeated(
-        str, "KEY=VALUE", "state of the board, in addition to rig.toml's: memory_mb=1024, journal=off, ..."
-    )
+    meter: Annotated[
+        str | None,
+        Option(
+            "KIND:PLACE",
+            "serial:/dev/ttyACM0, monsoon:voltage=5.1, ...; measure.py record --help lists all kinds (default: "
+            "rig.toml's)",
+        ),
+    ] = None
+    storage_meter: Annotated[
+        str | None,
+        Option(
+            "KIND:PLACE",
+            "a second meter in the medium's own supply (docs/how-to/use-a-usb-tester.md; default: rig.toml's)",
+        ),
+    ] = None
+    sync: Annotated[
+        str | None,
+        Option("CARRIER", "gpio:GPIO17, gpio:/dev/gpiochip0:17, gpio:sysfs:249, or none (default: rig.toml's)"),
+    ] = None
+    rig: Annotated[Path, Option("FILE", RIG_HELP)] = RIG_FILE
+    again: Annotated[
+        Again, Option("N", "measure again, at most N times, if the board's state broke a limit (default: 0)")
+    ] = 0
+    disturb: Annotated[str | None, Option("NAME", "run this background load on the board: cpu, video or writer")] = None
+    state: Annotated[
+        tuple[str, ...],
+        Option("KEY=VALUE", "state of the board, in addition to rig.toml's: memory_mb=1024, journal=off, ..."),
+    ] = ()
 
 
 class CycleOptions(Options):
@@ -137,22 +124,33 @@ class CycleOptions(Options):
 
     GROUP: ClassVar[str] = HOW
 
-    idle: float | None = option(
-        seconds,
-        "S",
-        "idle time before and after each run; its first third, at most 10 s, is not used (default: 30, simulated: 3)",
-    )
-    settle_limit: float | None = option(
-        seconds,
-        "S",
-        "the wait after a run ends when the medium's writes have made no progress for this time. The same limit then "
-        "holds for the power to settle. Linux may keep unsynced pages for 35 s; the limit then begins up to 35 s later "
-        "(default: 60)",
-    )
-    signature: bool | None = switch(
-        "play a pattern of busy and idle before and after, to align the clocks by the trace (default: only without a "
-        "sync line)"
-    )
+    idle: Annotated[
+        Seconds | None,
+        Option(
+            "S",
+            "idle time before and after each run; its first third, at most 10 s, is not used (default: 30, "
+            "simulated: 3)",
+        ),
+    ] = None
+    settle_limit: Annotated[
+        Seconds | None,
+        Option(
+            "S",
+            "the wait after a run ends when the medium's writes have made no progress for this time. The same "
+            "limit then "
+            "holds for the power to settle. Linux may keep unsynced pages for 35 s; the limit then begins up to "
+            "35 s later "
+            "(default: 60)",
+        ),
+    ] = None
+    signature: Annotated[
+        bool | None,
+        Flag(
+            "play a pattern of busy and idle before and after, to align the clocks by the trace (default: only "
+            "without a "
+            "sync line)"
+        ),
+    ] = None
 
 
 class HowOptions(CycleOptions):
@@ -160,19 +158,24 @@ class HowOptions(CycleOptions):
 
     GROUP: ClassVar[str] = HOW
 
-    repeats: int | None = option(
-        repeat_count,
-        "N",
-        "number of runs, each with settle and idle; every interval includes their spread (default: 4; for "
-        "a study: its own number)",
-    )
-    until_u: float | None = option(
-        percent,
-        "P%",
-        "repeat until the uncertainty of the energy above idle (for a database: per operation) is at most this, for "
-        "example 3%%; at least 8 repeats, fewer only if more cannot help",
-    )
-    repeats_limit: int = option(repeat_count, "N", "most repeats with --until-u (default: 30)", 30)
+    repeats: Annotated[
+        RepeatCount | None,
+        Option(
+            "N",
+            "number of runs, each with settle and idle; every interval includes their spread (default: 4; for "
+            "a study: its own number)",
+        ),
+    ] = None
+    until_u: Annotated[
+        Percent | None,
+        Option(
+            "P%",
+            "repeat until the uncertainty of the energy above idle (for a database: per operation) is at most "
+            "this, for "
+            "example 3%%; at least 8 repeats, fewer only if more cannot help",
+        ),
+    ] = None
+    repeats_limit: Annotated[RepeatCount, Option("N", "most repeats with --until-u (default: 30)")] = 30
 
 
 class OutputOptions(Options):
@@ -180,10 +183,10 @@ class OutputOptions(Options):
 
     GROUP: ClassVar[str] = HOW
 
-    dry_run: bool = flag("print the plan (with --json as JSON), then stop")
-    out: Path | None = option(directory, "DIR", "the record's directory (default: a new one under runs/)")
-    json: bool = flag("print result.json on stdout instead of the summary")
-    live: bool = flag(LIVE_HELP)
+    dry_run: Annotated[bool, Flag("print the plan (with --json as JSON), then stop")] = False
+    out: Annotated[Path | None, Option("DIR", "the record's directory (default: a new one under runs/)")] = None
+    json: Annotated[bool, Flag("print result.json on stdout instead of the summary")] = False
+    live: Annotated[bool, Flag(LIVE_HELP)] = False
 
 
 class MeasuringOptions(OutputOptions, RigOptions):
@@ -192,7 +195,7 @@ class MeasuringOptions(OutputOptions, RigOptions):
     STUDY: ClassVar[str] = ""
     """Kind of study, as named in a record."""
 
-    seed: int | None = option(seed, "N", SIMULATED_SEED_HELP)
+    seed: Annotated[Seed | None, Option("N", SIMULATED_SEED_HELP)] = None
     rig_seed: int = 0
     """Seed of the simulated rig: --seed or random; a campaign has its own."""
 
@@ -207,8 +210,8 @@ class DeviceOptions(Options):
 
     GROUP: ClassVar[str] = WHAT
 
-    device: str = required(str, "NAME", "board: rpi3, rpi4, odroid-c2, ...")
-    storage: str | None = option(str, "MEDIUM", STORAGE_HELP)
+    device: Annotated[str, Option("NAME", "board: rpi3, rpi4, odroid-c2, ...")]
+    storage: Annotated[str | None, Option("MEDIUM", STORAGE_HELP)] = None
 
 
 class PlanningOptions(MeasuringOptions, HowOptions, SimulateOptions, DeviceOptions):
@@ -225,60 +228,83 @@ class WorkloadOptions(Options):
 
     GROUP: ClassVar[str] = "the workload (YCSB)"
 
-    workload: str = option(str, "NAME", "a to f, a name in ycsb-workloads/, or a file (default: a)", "a")
-    distribution: str | None = option(str, "NAME", "zipfian, latest, uniform, ... (default: the workload's)")
-    records: int | None = option(
-        positive, "N", "number of records to load first (default: the workload's recordcount, or 20000)"
+    workload: Annotated[str, Option("NAME", "a to f, a name in ycsb-workloads/, or a file (default: a)")] = "a"
+    distribution: Annotated[str | None, Option("NAME", "zipfian, latest, uniform, ... (default: the workload's)")] = (
+        None
     )
-    operations: int | None = option(
-        positive, "N", "number of operations, instead of a time (default: the workload's operationcount)"
-    )
-    seconds: int | None = option(
-        positive,
-        "S",
-        "run as many operations as fit into S seconds (default, if the workload has no operationcount: its "
-        "maxexecutiontime, or 20)",
-    )
-    value_size: int | None = option(positive, "BYTES", "one field of this size (default: the workload's fields)")
-    design: bool = flag(
-        "run in mix blocks: the mix of operations changes at random every 10 samples of the meter (at least "
-        "0.02 s); over the whole run it equals the workload's mix. This separates what operations draw while they are "
-        "carried out, even with a slow meter; use --seconds 60 or more"
-    )
-    threads: int | None = option(thread_count, "N", "client threads (default: the workload's threadcount, or 1)")
-    generator: str = option(
+    records: Annotated[
+        Positive | None, Option("N", "number of records to load first (default: the workload's recordcount, or 20000)")
+    ] = None
+    operations: Annotated[
+        Positive | None, Option("N", "number of operations, instead of a time (default: the workload's operationcount)")
+    ] = None
+    seconds: Annotated[
+        Positive | None,
+        Option(
+            "S",
+            "run as many operations as fit into S seconds (default, if the workload has no operationcount: its "
+            "maxexecutiontime, or 20)",
+        ),
+    ] = None
+    value_size: Annotated[
+        Positive | None, Option("BYTES", "one field of this size (default: the workload's fields)")
+    ] = None
+    design: Annotated[
+        bool,
+        Flag(
+            "run in mix blocks: the mix of operations changes at random every 10 samples of the meter (at least "
+            "0.02 s); over the whole run it equals the workload's mix. This separates what operations draw while "
+            "they are "
+            "carried out, even with a slow meter; use --seconds 60 or more"
+        ),
+    ] = False
+    threads: Annotated[
+        ThreadCount | None, Option("N", "client threads (default: the workload's threadcount, or 1)")
+    ] = None
+    generator: Annotated[
         str,
-        "NAME",
-        "program that generates the operations: loader, on the board; or ycsb, the original Java program, which runs "
-        "on this computer and streams them to the board (default: loader)",
-        "loader",
-        choices=("loader", "ycsb"),
-    )
-    reset: str | None = option(
-        str,
-        "HOW",
-        "how each repeat gets its database: go-on with that of the repeat before, which was loaded once and warmed up; "
-        "load a new one; or copy one that was loaded once and stays on the medium (default: go-on, or load if the "
-        "workload inserts records)",
-        choices=("go-on", "load", "copy"),
-    )
-    warm_up: int | None = option(
-        positive,
-        "S",
-        "seconds of the workload that are in no figure: once before all repeats that go on with one database (default: "
-        "10); with --reset load or copy before each run, without the workload's inserts (default: none)",
-    )
-    rate: str | None = option(
-        str,
-        "RATE",
-        "operations per second of the runs: full, as fast as the engine goes; P%%, a part of the rate that a warm-up "
-        "reaches; or a number (default: the workload's target, or 50%%, at which most engines and media keep "
-        "up)",
-    )
-    no_harness: bool = flag("do not measure the loader's own cost")
-    properties: tuple[str, ...] = repeated(
-        str, "KEY=VALUE", "any YCSB or engine property; it replaces the workload's", **{NAME: "-p"}
-    )
+        Option(
+            "NAME",
+            "program that generates the operations: loader, on the board; or ycsb, the original Java program, "
+            "which runs "
+            "on this computer and streams them to the board (default: loader)",
+            choices=("loader", "ycsb"),
+        ),
+    ] = "loader"
+    reset: Annotated[
+        str | None,
+        Option(
+            "HOW",
+            "how each repeat gets its database: go-on with that of the repeat before, which was loaded once and "
+            "warmed up; "
+            "load a new one; or copy one that was loaded once and stays on the medium (default: go-on, or load if the "
+            "workload inserts records)",
+            choices=("go-on", "load", "copy"),
+        ),
+    ] = None
+    warm_up: Annotated[
+        Positive | None,
+        Option(
+            "S",
+            "seconds of the workload that are in no figure: once before all repeats that go on with one database "
+            "(default: "
+            "10); with --reset load or copy before each run, without the workload's inserts (default: none)",
+        ),
+    ] = None
+    rate: Annotated[
+        str | None,
+        Option(
+            "RATE",
+            "operations per second of the runs: full, as fast as the engine goes; P%%, a part of the rate that a "
+            "warm-up "
+            "reaches; or a number (default: the workload's target, or 50%%, at which most engines and media keep "
+            "up)",
+        ),
+    ] = None
+    no_harness: Annotated[bool, Flag("do not measure the loader's own cost")] = False
+    properties: Annotated[
+        tuple[str, ...], Option("KEY=VALUE", "any YCSB or engine property; it replaces the workload's", names="-p")
+    ] = ()
 
 
 class DatabaseOption(Options):
@@ -286,7 +312,7 @@ class DatabaseOption(Options):
 
     GROUP: ClassVar[str] = WHAT
 
-    db: str = required(str, "NAME", "database: leveldb, sqlite, ... (measure.py databases)")
+    db: Annotated[str, Option("NAME", "database: leveldb, sqlite, ... (measure.py databases)")]
 
 
 class YcsbOptions(PlanningOptions, WorkloadOptions, DatabaseOption):
@@ -295,12 +321,14 @@ class YcsbOptions(PlanningOptions, WorkloadOptions, DatabaseOption):
     STUDY: ClassVar[str] = "ycsb"
     GROUP: ClassVar[str] = WorkloadOptions.GROUP
 
-    seed: int | None = option(
-        seed,
-        "N",
-        "seed of keys, values and order (default: the workload's seed, or 1), and of the simulated rig (default: "
-        "another rig for each measurement)",
-    )
+    seed: Annotated[
+        Seed | None,
+        Option(
+            "N",
+            "seed of keys, values and order (default: the workload's seed, or 1), and of the simulated rig (default: "
+            "another rig for each measurement)",
+        ),
+    ] = None
 
     @property
     def architecture(self) -> str:
@@ -348,14 +376,14 @@ class ProgramOptions(PlanningOptions):
     STUDY: ClassVar[str] = "command"
     GROUP: ClassVar[str] = WHAT
 
-    file: tuple[Path, ...] = repeated(
-        directory, "FILE", "file to copy to the board before the measurement; {files}/NAME in COMMAND"
-    )
-    before: str | None = option(
-        str, "SHELL", "shell command to run before each repeat's idle; its energy is not counted"
-    )
-    seed: int | None = option(seed, "N", SIMULATED_SEED_HELP)
-    command: tuple[str, ...] = positionals(str, "COMMAND", "the program and its arguments, after --")
+    file: Annotated[
+        tuple[Path, ...], Option("FILE", "file to copy to the board before the measurement; {files}/NAME in COMMAND")
+    ] = ()
+    before: Annotated[
+        str | None, Option("SHELL", "shell command to run before each repeat's idle; its energy is not counted")
+    ] = None
+    seed: Annotated[Seed | None, Option("N", SIMULATED_SEED_HELP)] = None
+    command: Annotated[tuple[str, ...], Argument("COMMAND", "the program and its arguments, after --")] = ()
 
 
 PROGRAM: Final = Command(
@@ -374,15 +402,17 @@ PROGRAM: Final = Command(
 class AgainOptions(MeasuringOptions):
     """The plan of an earlier measurement or dry run, or a campaign's folder."""
 
-    plan: Path = positional(
-        directory, "RECORD", "a run record, a file that contains a plan, or a folder of several conditions"
-    )
-    blocks: int | None = option(
-        repeat_count,
-        "N",
-        "with a folder of several conditions: number of further blocks (default: as many as are expected to decide "
-        "the contrasts without a difference, but at most as many as there are)",
-    )
+    plan: Annotated[
+        Path, Argument("RECORD", "a run record, a file that contains a plan, or a folder of several conditions")
+    ]
+    blocks: Annotated[
+        RepeatCount | None,
+        Option(
+            "N",
+            "with a folder of several conditions: number of further blocks (default: as many as are expected to decide "
+            "the contrasts without a difference, but at most as many as there are)",
+        ),
+    ] = None
 
 
 def _needs_of_plan(options: AgainOptions) -> Needs:

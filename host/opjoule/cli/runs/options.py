@@ -1,24 +1,14 @@
 """The command lines of `host/runs.py`."""
 
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
 
 from opjoule.base.errors import BadInput, OpJouleError
 from opjoule.base.scripts import program
-from opjoule.cli.argument_types import days, directory, positive
+from opjoule.cli.argument_types import Days, Positive
 from opjoule.cli.command import Command
 from opjoule.cli.needs import Needs
-from opjoule.cli.options import (
-    Options,
-    Parser,
-    flag,
-    option,
-    optional,
-    positional,
-    positionals,
-    repeated,
-    required,
-)
+from opjoule.cli.options import Argument, Flag, Option, Options, Parser
 from opjoule.results.exports import formats
 from opjoule.runs.record.directory import check_place
 from opjoule.runs.studies.folder import find_study
@@ -33,120 +23,127 @@ _OFTEN: Final = "may be given several times"
 class PlacesOptions(Options):
     """The records, by folder."""
 
-    places: tuple[Path, ...] = positionals(
-        directory, "PLACE", "a record, or a folder of records at any depth (default: runs)", (Path("runs"),)
-    )
+    places: Annotated[
+        tuple[Path, ...], Argument("PLACE", "a record, or a folder of records at any depth (default: runs)")
+    ] = (Path("runs"),)
 
 
 class OneRunOptions(Options):
     """One record."""
 
-    record: Path = positional(directory, "RECORD", "a run record, for example runs/example")
+    record: Annotated[Path, Argument("RECORD", "a run record, for example runs/example")]
 
 
 class ListOptions(PlacesOptions):
     """The records to list, and their order."""
 
-    db: str | None = option(str, "NAME", "only records of this database")
-    device: str | None = option(str, "NAME", "only records of this board")
-    storage: str | None = option(str, "NAME", "only records of this medium")
-    status: tuple[str, ...] = repeated(str, None, f"only records with this status; {_OFTEN}", choices=STATUSES)
-    tag: tuple[str, ...] = repeated(str, "TAG", f"only records with this tag; {_OFTEN}")
-    real: bool = flag("leave out simulated runs")
-    sort: str = option(
-        str, None, "sort by this, ascending (default: date)", "date", choices=("date", "name", "headline")
-    )
-    json: bool = flag(_JSON)
+    db: Annotated[str | None, Option("NAME", "only records of this database")] = None
+    device: Annotated[str | None, Option("NAME", "only records of this board")] = None
+    storage: Annotated[str | None, Option("NAME", "only records of this medium")] = None
+    status: Annotated[tuple[str, ...], Option(None, f"only records with this status; {_OFTEN}", choices=STATUSES)] = ()
+    tag: Annotated[tuple[str, ...], Option("TAG", f"only records with this tag; {_OFTEN}")] = ()
+    real: Annotated[bool, Flag("leave out simulated runs")] = False
+    sort: Annotated[
+        str, Option(None, "sort by this, ascending (default: date)", choices=("date", "name", "headline"))
+    ] = "date"
+    json: Annotated[bool, Flag(_JSON)] = False
 
 
 class NoteOptions(OneRunOptions):
     """The note and the tags."""
 
-    text: str | None = optional(str, "TEXT", "the note; it replaces an earlier one")
-    tag: tuple[str, ...] = repeated(str, "TAG", f"add this tag; {_OFTEN}")
-    untag: tuple[str, ...] = repeated(str, "TAG", f"remove this tag; {_OFTEN}")
+    text: Annotated[str | None, Argument("TEXT", "the note; it replaces an earlier one")] = None
+    tag: Annotated[tuple[str, ...], Option("TAG", f"add this tag; {_OFTEN}")] = ()
+    untag: Annotated[tuple[str, ...], Option("TAG", f"remove this tag; {_OFTEN}")] = ()
 
 
 class ShowOptions(OneRunOptions):
     """How a record is shown."""
 
-    json: bool = flag("print its result.json instead")
+    json: Annotated[bool, Flag("print its result.json instead")] = False
 
 
 class VerifyPlacesOptions(PlacesOptions):
     """How the outcome is printed."""
 
-    json: bool = flag(_JSON)
+    json: Annotated[bool, Flag(_JSON)] = False
 
 
 class ExportOptions(OneRunOptions):
     """Limits of the Perfetto trace; the formats are those of `_with_formats`."""
 
-    most: int | None = option(
-        positive,
-        "N",
-        "most power samples and operations in the Perfetto trace (default: 200000; if there are more, the trace is "
-        "thinned out and says so)",
-    )
-    all: bool = flag("write all samples and operations to the Perfetto trace")
+    most: Annotated[
+        Positive | None,
+        Option(
+            "N",
+            "most power samples and operations in the Perfetto trace (default: 200000; if there are more, the trace is "
+            "thinned out and says so)",
+        ),
+    ] = None
+    all: Annotated[bool, Flag("write all samples and operations to the Perfetto trace")] = False
 
 
 def _with_formats() -> type[ExportOptions]:
     """The options with one for each format, whose value is the file or folder to write."""
-    named = {name: option(directory, "PATH", words) for name, words in formats().items()}
-    return type("ExportOptions", (ExportOptions,), {"__annotations__": dict.fromkeys(named, "Path | None"), **named})
+    named = {name: Annotated[Path | None, Option("PATH", words)] for name, words in formats().items()}
+    return type("ExportOptions", (ExportOptions,), {"__annotations__": named, **dict.fromkeys(named)})
 
 
 class ConclusionsOptions(PlacesOptions):
     """The study whose conclusions are compared."""
 
-    study: str | None = option(str, "NAME", f"only the conclusions of this study {_STUDY}")
-    json: bool = flag(_JSON)
+    study: Annotated[str | None, Option("NAME", f"only the conclusions of this study {_STUDY}")] = None
+    json: Annotated[bool, Flag(_JSON)] = False
 
 
-def _although() -> str | None:
-    about = "draw even if the runs also differ in these settings (durability, opjoule, ...); as in 'compare'"
-    return option(str, "GROUP,...", about)
+_ALTHOUGH: Final = Option(
+    "GROUP,...", "draw even if the runs also differ in these settings (durability, opjoule, ...); as in 'compare'"
+)
 
 
 class FiguresOptions(PlacesOptions):
     """The figures to draw."""
 
-    study: str | None = option(
-        str,
-        "NAME",
-        f"draw only the counterparts of the figures in this study's paper, in its order, and its conclusions {_STUDY}",
-    )
-    out: Path = option(directory, "DIR", "folder to write to (default: figures)", Path("figures"))
-    although: str | None = _although()
+    study: Annotated[
+        str | None,
+        Option(
+            "NAME",
+            f"draw only the counterparts of the figures in this study's paper, in its order, and its conclusions "
+            f"{_STUDY}",
+        ),
+    ] = None
+    out: Annotated[Path, Option("DIR", "folder to write to (default: figures)")] = Path("figures")
+    although: Annotated[str | None, _ALTHOUGH] = None
 
 
 class BundleOptions(PlacesOptions):
     """The contents of a bundle."""
 
-    out: Path = required(directory, "FILE.zip", "the file to write")
-    study: str | None = option(str, "NAME", f"draw the counterparts of the figures in this study's paper {_STUDY}")
-    name: str | None = option(str, "TEXT", "title in the description (default: the study's)")
-    license: str = option(str, "TEXT", "licence of the data, for example CC-BY-4.0", "not stated")
-    keep_names: bool = flag("keep paths, host names and user names")
-    although: str | None = _although()
+    out: Annotated[Path, Option("FILE.zip", "the file to write")]
+    study: Annotated[
+        str | None, Option("NAME", f"draw the counterparts of the figures in this study's paper {_STUDY}")
+    ] = None
+    name: Annotated[str | None, Option("TEXT", "title in the description (default: the study's)")] = None
+    license: Annotated[str, Option("TEXT", "licence of the data, for example CC-BY-4.0")] = "not stated"
+    keep_names: Annotated[bool, Flag("keep paths, host names and user names")] = False
+    although: Annotated[str | None, _ALTHOUGH] = None
 
 
 class OpenOptions(Options):
     """The bundle, and where it is unpacked."""
 
-    bundle: Path = positional(directory, "FILE.zip", "a file that 'runs bundle' wrote")
-    out: Path | None = option(directory, "DIR", "a new folder to unpack into (default: runs/FILE)")
+    bundle: Annotated[Path, Argument("FILE.zip", "a file that 'runs bundle' wrote")]
+    out: Annotated[Path | None, Option("DIR", "a new folder to unpack into (default: runs/FILE)")] = None
 
 
 class PruneOptions(PlacesOptions):
     """Rules for deletion; a record must match all of them."""
 
-    status: tuple[str, ...] = repeated(str, None, f"records with this status; {_OFTEN}", choices=STATUSES)
-    older_than: int | None = option(days, "DAYS", "records begun more than DAYS days ago")
-    simulated: bool = flag("simulated records")
-    keep: tuple[str, ...] = repeated(str, "PATTERN", "keep these records, for example --keep '*paper*'")
-    yes: bool = flag("delete the records (default: only list them)")
+    status: Annotated[tuple[str, ...], Option(None, f"records with this status; {_OFTEN}", choices=STATUSES)] = ()
+    older_than: Annotated[Days | None, Option("DAYS", "records begun more than DAYS days ago")] = None
+    simulated: Annotated[bool, Flag("simulated records")] = False
+    keep: Annotated[tuple[str, ...], Option("PATTERN", "keep these records, for example --keep '*paper*'")] = ()
+    yes: Annotated[bool, Flag("delete the records (default: only list them)")] = False
 
 
 def _action(
@@ -253,9 +250,9 @@ ACTIONS: Final = (
 class RunsOptions(Options):
     """One of the actions."""
 
-    action: str = positional(
-        str, None, "what to do", choices=tuple(action.name.removeprefix("runs ") for action in ACTIONS)
-    )
+    action: Annotated[
+        str, Argument(None, "what to do", choices=tuple(action.name.removeprefix("runs ") for action in ACTIONS))
+    ]
 
 
 RUNS: Final = Command(

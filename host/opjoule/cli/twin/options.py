@@ -1,12 +1,11 @@
 """The command line of `measure.py twin`."""
 
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import Annotated, ClassVar, Final
 
-from opjoule.cli.argument_types import directory
 from opjoule.cli.command import Command
 from opjoule.cli.measure.options import STORAGE_HELP
-from opjoule.cli.options import Options, flag, option, profile_field, several, simulate_option
+from opjoule.cli.options import SIMULATE, Flag, Option, Options
 
 _EPILOG: Final = """\
 examples:
@@ -26,11 +25,11 @@ docs/how-to/fit-the-twin.md
 class FitOptions(Options):
     """The records, and where the profile is written."""
 
-    fit: tuple[Path, ...] = several(directory, "RECORD", "records of one board with one medium")
-    out: Path | None = option(
-        directory, "FILE", "the profile to write, with its page beside it (default: twins/BOARD-MEDIUM.toml)"
-    )
-    json: bool = flag("print the parameters as JSON on stdout")
+    fit: Annotated[tuple[Path, ...], Option("RECORD", "records of one board with one medium", together=True)] = ()
+    out: Annotated[
+        Path | None, Option("FILE", "the profile to write, with its page beside it (default: twins/BOARD-MEDIUM.toml)")
+    ] = None
+    json: Annotated[bool, Flag("print the parameters as JSON on stdout")] = False
 
 
 class TwinOptions(FitOptions):
@@ -38,10 +37,10 @@ class TwinOptions(FitOptions):
 
     GROUP: ClassVar[str] = "the runs to make (without --fit)"
 
-    device: str = option(str, "NAME", "board (default: rpi4)", "rpi4")
-    storage: str | None = option(str, "MEDIUM", STORAGE_HELP)
-    simulate: bool = simulate_option()
-    twin_profile: Path | None = profile_field()
+    device: Annotated[str, Option("NAME", "board (default: rpi4)")] = "rpi4"
+    storage: Annotated[str | None, Option("MEDIUM", STORAGE_HELP)] = None
+    simulate: Annotated[bool, SIMULATE] = False
+    twin_profile: Path | None = None
 
 
 TWIN: Final = Command(

@@ -20,7 +20,8 @@ from msgspec import Meta, Struct
 from opjoule.base.coverage import COVERAGE_FACTOR
 from opjoule.base.errors import BadInput
 from opjoule.base.files import file_sha256, write_whole
-from opjoule.base.toml_file import as_struct, read_toml, toml_float, toml_floats, toml_string
+from opjoule.base.settings import as_struct
+from opjoule.base.toml_file import read_toml, toml_float, toml_floats, toml_string
 from opjoule.energy.calibration.fitting import GAIN_MAX, GAIN_MIN, Fitted
 from opjoule.energy.calibration.line_fit import LineFit, LinePoint
 from opjoule.energy.calibration.reference import Reference

@@ -7,6 +7,7 @@ from enum import Enum
 from typing import Final
 
 from opjoule.base.errors import BadInput
+from opjoule.base.prompts import Prompts, Stopped
 from opjoule.energy.calibration.reference import Accuracy, Reference, multimeter, over_resistor
 
 READING: Final = re.compile(r"^(-?\d*)(?:[.,](\d+))?\s*([mu\N{MICRO SIGN}]?)([AV]?)$")
@@ -111,12 +112,8 @@ def typed_reference(
 
 def _asked(ask: Ask, quantity: TypedQuantity, words: str = "") -> Typed:
     what, unit = words or quantity.value[0], quantity.value[1]
-    wrong = ""
-    while True:
-        answer = ask(f"{wrong}  {what} [{unit}]: ", quantity)
-        if answer is None:
-            raise BadInput(f"the input ended before the {what} was typed: the point is not used")
-        try:
-            return reading(answer, unit)
-        except BadInput as fault:
-            wrong = f"  {fault}\n"
+    prompts = Prompts(lambda question: ask(question, quantity))
+    try:
+        return prompts.value(f"  {what} [{unit}]", lambda answer: reading(answer, unit))
+    except Stopped:
+        raise BadInput(f"the input ended before the {what} was typed: the point is not used") from None

@@ -4,13 +4,13 @@ import contextlib
 import sys
 import time
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 import numpy as np
 
 from opjoule.base.errors import BadInput, MeterFault
 from opjoule.meters.interface import MeterEvent, MeterGone, MeterIdentity, SensorIdentity
-from opjoule.meters.kinds import Address, MeterKind, Wishes
+from opjoule.meters.kinds import Address, MeterKind, MeterOptions, Wishes
 from opjoule.meters.monsoon.assembler import MonsoonAssembler
 from opjoule.meters.monsoon.calibration import Calibration
 from opjoule.meters.monsoon.models import DAC_RANGES, HVPM, LVPM, MODELS, PASSTHROUGH, Model, Opcode
@@ -50,13 +50,7 @@ class MonsoonSettings:
     """minimum and maximum supply voltage of the board"""
 
     def checked(self) -> Model:
-        """The model, after a check of every setting. Raises: BadInput: an impossible setting."""
-        if self.model not in MODELS:
-            raise BadInput(f"monsoon: unknown model '{self.model}'; known are {', '.join(MODELS)}")
-        if self.channel not in {"main", "usb"}:
-            raise BadInput(f"monsoon: unknown channel '{self.channel}'; known are main and usb")
-        if self.passthrough is not None and self.passthrough not in PASSTHROUGH:
-            raise BadInput(f"monsoon: usb={self.passthrough}: must be one of {', '.join(PASSTHROUGH)}")
+        """The model, if it can do what is set. Raises: BadInput: it cannot."""
         if self.channel == "usb" and self.passthrough == "off":
             raise BadInput("monsoon: channel=usb with the pass-through off measures nothing")
         model = MODELS[self.model]
@@ -185,14 +179,25 @@ class MonsoonMeter(StreamingMeter[Reader, MonsoonAssembler]):
         self._opened().ask("set", int(opcode), value)
 
 
+class MonsoonOptions(MeterOptions, frozen=True, kw_only=True):
+    """How the device supplies the board, and which channel it records."""
+
+    model: Literal["hvpm", "lvpm"] = "hvpm"
+    channel: Literal["main", "usb"] = "main"
+    voltage: float | None = None
+    limit: float | None = None
+    usb: Literal["on", "off", "auto"] | None = None
+
+
 def _monsoon(address: Address, wishes: Wishes) -> MonsoonMeter:
+    options: MonsoonOptions = address.options
     settings = MonsoonSettings(
-        model=address.take("model") or "hvpm",
+        model=options.model,
         serial_number=address.place or None,
-        channel=address.take("channel") or "main",
-        voltage_v=address.take_number("voltage"),
-        limit_a=address.take_number("limit"),
-        passthrough=address.take("usb"),
+        channel=options.channel,
+        voltage_v=options.voltage,
+        limit_a=options.limit,
+        passthrough=options.usb,
         supply_v=wishes.supply_v,
     )
     return MonsoonMeter(settings)
@@ -202,7 +207,7 @@ KIND: Final = MeterKind(
     name="monsoon",
     written="monsoon:voltage=5.1,limit=4 or monsoon:model=lvpm,channel=usb",
     make=_monsoon,
-    options=("model", "channel", "voltage", "limit", "usb"),
+    options=MonsoonOptions,
     samples="5,000/s",
     runs_on="the device",
     needs="`host/requirements/monsoon.in`, libusb",

@@ -13,7 +13,7 @@ from opjoule.meters.interface import LOAD_SIDE, MeterIdentity, SensorIdentity
 from opjoule.meters.kinds import Address, MeterKind, ShuntOf, Wishes
 from opjoule.meters.polled.km003c import km003c_sensor
 from opjoule.meters.polled.polling import ON_BOARD, PolledMeter, Reading, Source
-from opjoule.meters.serial.options import CHIP_OPTIONS, GENUINE, SHUNT, shunts, yes_or_no
+from opjoule.meters.serial.options import ChipOptions, shunts
 
 HWMON: Final = Path("/sys/class/hwmon")
 IIO: Final = Path("/sys/bus/iio/devices")
@@ -260,10 +260,9 @@ def _text(path: Path) -> str:
 
 
 def _hwmon_meter(address: Address, _: Wishes) -> PolledMeter:
-    named = SHUNT in address.options
-    [shunt] = shunts(address.options)[:1]
-    genuine = yes_or_no(GENUINE, address.options)
-    return PolledMeter(HwmonSource(address.place, shunt=shunt if named else None, genuine=genuine))
+    options: ChipOptions = address.options
+    shunt = shunts(options)[0] if options.shunt else None
+    return PolledMeter(HwmonSource(address.place, shunt=shunt, genuine=options.genuine))
 
 
 KIND: Final = MeterKind(
@@ -274,5 +273,5 @@ KIND: Final = MeterKind(
     runs_on="the board that is measured; a POWER-Z: the computer that it is plugged into",
     needs="the kernel's driver for an INA2xx, or `powerz` for a ChargerLAB KM003C",
     shunt_of=ShuntOf.DRIVER,
-    options=CHIP_OPTIONS,
+    options=ChipOptions,
 )

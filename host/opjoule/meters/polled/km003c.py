@@ -11,7 +11,7 @@ from typing import Final
 from opjoule.base.errors import BadInput, MeterFault
 from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, CURRENT, VOLTAGE, ErrorBounds
 from opjoule.meters.interface import MeterGone, MeterIdentity, SensorIdentity
-from opjoule.meters.kinds import Address, MeterKind, Wishes
+from opjoule.meters.kinds import Address, MeterKind, MeterOptions, Wishes
 from opjoule.meters.polled.polling import PolledMeter, Reading, Source
 from opjoule.meters.usb_link import VENDOR_CLASS, UsbLink, open_usb
 
@@ -151,16 +151,21 @@ def km003c_sensor() -> ErrorBounds:
     )
 
 
+class Km003cOptions(MeterOptions, frozen=True, kw_only=True):
+    """How often it is asked."""
+
+    rate: float = RATE_HZ
+
+
 def _km003c(address: Address, _: Wishes) -> PolledMeter:
-    rate_hz = address.take_number("rate")
-    return PolledMeter(Km003cSource(address.place, RATE_HZ if rate_hz is None else rate_hz))
+    return PolledMeter(Km003cSource(address.place, address.options.rate))
 
 
 KIND: Final = MeterKind(
     name="km003c",
     written="km003c or km003c:SERIAL,rate=1000 (ChargerLAB POWER-Z)",
     make=_km003c,
-    options=("rate",),
+    options=Km003cOptions,
     samples="1,000/s, instantaneous values",
     runs_on="the computer that it is plugged into",
     needs="`host/requirements/usb.in`, libusb, [udev rule](../how-to/60-usb-meters.rules)",

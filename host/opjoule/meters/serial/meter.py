@@ -28,14 +28,7 @@ from opjoule.meters.kinds import Address, MeterKind, ShuntOf, Wishes
 from opjoule.meters.serial.assembler import Assembler, status_ticks
 from opjoule.meters.serial.conversions import ConversionAssembler
 from opjoule.meters.serial.link import ANSWER_LIMIT_S, SerialLink, name_of
-from opjoule.meters.serial.options import (
-    GENUINE,
-    OPTIONS,
-    sensor_numbers,
-    setting_changes,
-    shunts,
-    yes_or_no,
-)
+from opjoule.meters.serial.options import SerialOptions, shunts
 from opjoule.meters.serial.port import is_pseudo_terminal
 from opjoule.meters.serial.sensors import code_ends, default_settings, read_times
 
@@ -286,13 +279,14 @@ def _reset_advice(bits: int) -> str:
 
 
 def _serial(address: Address, wishes: Wishes) -> SerialMeter:
+    options: SerialOptions = address.options
     return SerialMeter(
         address.needed_place(),
         settings=wishes.settings,
-        sensors=sensor_numbers(address.options),
-        shunts=shunts(address.options, wishes.stated_in),
-        genuine=yes_or_no(GENUINE, address.options),
-        changes=setting_changes(address.options),
+        sensors=options.sensors,
+        shunts=shunts(options, wishes.stated_in),
+        genuine=options.genuine,
+        changes=options.settings,
         clock=wishes.clock,
     )
 
@@ -308,6 +302,6 @@ KIND: Final = MeterKind(
     draw="about 0.25 W for an Arduino Uno, unknown for other boards",
     on_serial_port=True,
     shunt_of=ShuntOf.USER,
-    options=OPTIONS,
+    options=SerialOptions,
     imports={"ina219": ina219_breakout},
 )

@@ -134,7 +134,7 @@ def supply_path(profile: Profile, meter: str, stated_in: str, supply: RigSupply)
     address = address_of(meter)
     kind = address.kind
     shunt = shunts(address.options, stated_in)[0] if kind.shunt_of is ShuntOf.USER else None
-    stated_v = (address.take_number("voltage") if kind.states_voltage else None) or supply.voltage_v
+    stated_v = (address.options.voltage if kind.states_voltage else None) or supply.voltage_v
     unknown = OF_THE_DRIVER if kind.shunt_of is ShuntOf.DRIVER else OWN_SHUNT
     return SupplyPath(
         profile=profile,

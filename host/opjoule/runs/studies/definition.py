@@ -4,23 +4,21 @@ Reference: docs/reference/studies.md.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Annotated, Any, Final, Literal, Self
+
+from msgspec import Meta
 
 from opjoule.base.errors import BadInput, unknown
-from opjoule.base.toml_file import check_keys, check_match, combinations, matches, tables, where_values
+from opjoule.base.settings import as_struct
+from opjoule.base.toml_file import check_match, combinations, matches, where_values
 from opjoule.boards.profiles import find_profile
 
 EXACT: Final = "exact"
 NEAR: Final = "near"
 STAND_IN: Final = "stand-in"
 MISSING: Final = "missing"
-STATES: Final = (EXACT, NEAR, STAND_IN, MISSING)
-_CONCLUSION_KEYS: Final = (
-    *("question", "where", "measure", "of", "to", "paper", "about", "phase", "to_phase", "largest"),
-    *("said_of", "stands_in", "observation"),
-)
 SYSTEM: Final = "system"
 """The axis whose values are databases."""
 COMMAND: Final = "command"
@@ -41,7 +39,7 @@ class Counterpart:
     paper: str
     """Name in the paper: Figure 2."""
     shows: str
-    state: str
+    state: Literal["exact", "near", "stand-in", "missing"]
     """EXACT, NEAR (`differs` states the difference), STAND_IN (other software or another device stands for the paper's,
     or only the user has it) or MISSING (`differs` states the reason)."""
     command: str = ""
@@ -56,6 +54,10 @@ class Counterpart:
     phases: tuple[str, ...] = ()
     """Phases shown in its figures. Empty: all."""
 
+    def __post_init__(self) -> None:
+        if self.state != EXACT and not self.differs:
+            raise ValueError(f"{self.paper}: state the difference, or why it is missing, in differs")
+
 
 @dataclass(frozen=True)
 class PaperConclusion:
@@ -69,7 +71,7 @@ class PaperConclusion:
     """Axis or count -> value of the first cell. Each combination of values of the other axes gives an answer."""
     to: Mapping[str, Any]
     """Axis -> value of the second cell, for the axes in which it differs from the first."""
-    paper: float
+    paper: Annotated[float, Meta(description="a ratio, or 'more' or 'less'")]
     about: float = 0.0
     """Relative tolerance around 1 within which the paper sees no difference; 0 if it concludes that there is one."""
     phase: str = ""
@@ -87,57 +89,30 @@ class PaperConclusion:
     """Number of the paper's observation that rests on it; empty if there is none."""
 
 
-def counterparts_of(entry: Mapping[str, Any]) -> tuple[Counterpart, ...]:
-    """The [[counterparts]] of a study.toml. Raises: BadInput: an unknown or missing key."""
-    return tuple(_counterpart(part) for part in tables(entry, "counterparts"))
+_CLAIMS: Final = {"more": 2.0, "less": 0.5}
+"""What a paper says that gives no factor -> a ratio in that direction."""
 
 
-def _counterpart(entry: Mapping[str, Any]) -> Counterpart:
-    check_keys(entry, [key.name for key in fields(Counterpart)])
-    _needs("counterparts", entry, ("paper", "shows", "state"))
-    if entry["state"] not in STATES:
-        raise BadInput(f"[[counterparts]] {entry['paper']}: state must be one of {', '.join(STATES)}")
-    if entry["state"] != EXACT and not entry.get("differs"):
-        raise BadInput(f"[[counterparts]] {entry['paper']}: state the difference, or why it is missing, in differs")
-    lists = {name: tuple(entry.get(name, ())) for name in ("drawn", "media", "phases")}
-    return Counterpart(**{**entry, **lists})
-
-
-def conclusions_of(
-    entry: Mapping[str, Any], axes: Mapping[str, Sequence[str]], phases: Mapping[str, str]
-) -> tuple[PaperConclusion, ...]:
-    """The [[conclusions]] of a study.toml. Raises: BadInput: an unknown key, axis, value or phase."""
-    return tuple(_conclusion(conclusion, axes, phases) for conclusion in tables(entry, "conclusions"))
-
-
-def _conclusion(
-    entry: Mapping[str, Any], axes: Mapping[str, Sequence[str]], phases: Mapping[str, str]
+def conclusion_of(
+    entry: Mapping[str, Any], where: str, axes: Mapping[str, Sequence[str]], phases: Mapping[str, str]
 ) -> PaperConclusion:
-    check_keys(entry, _CONCLUSION_KEYS)
-    _needs("conclusions", entry, ("question", "where", "measure", "paper"))
-    if not entry.get("to") and not entry.get("to_phase"):
-        raise BadInput(
-            f"[[conclusions]] {entry['question']!r}: name the other side of the comparison in to or to_phase"
-        )
-    for match in (entry.get("of"), entry.get("to")):
-        if of_axes := {axis: value for axis, value in (match or {}).items() if axis not in (DEVICE, STORAGE)}:
+    """One of the [[conclusions]] of a study.toml, whose place is `where`.
+
+    Raises: BadInput: an unknown key, axis, value or phase.
+    """
+    claim = entry.get("paper")
+    factor = _CLAIMS.get(claim, claim) if isinstance(claim, str) else claim
+    stated = {"of": {}, "to": {}, **entry, **({} if claim is None else {"paper": factor})}
+    made = replace(as_struct(stated, PaperConclusion, where), only_direction=claim in _CLAIMS)
+    if not made.to and not made.to_phase:
+        raise BadInput(f"{where} {made.question!r}: name the other side of the comparison in to or to_phase")
+    for match in (made.of, made.to):
+        if of_axes := {axis: value for axis, value in match.items() if axis not in (DEVICE, STORAGE)}:
             check_match(of_axes, axes)
-    for phase in (entry.get("phase"), entry.get("to_phase")):
-        if phase and phase not in phases:
-            raise BadInput(f"[[conclusions]] {entry['question']!r}: no phase {phase}")
-    words = {"more": 2.0, "less": 0.5}
-    claim = entry["paper"]
-    if claim not in words and not isinstance(claim, int | float):
-        raise BadInput(f"[[conclusions]] {entry['question']!r}: paper must be a ratio, or 'more' or 'less'")
-    return PaperConclusion(
-        **{"of": {}, "to": {}, **entry, "paper": words.get(claim, claim)}, only_direction=claim in words
-    )
-
-
-def _needs(key: str, entry: Mapping[str, Any], names: Sequence[str]) -> None:
-    for name in names:
-        if name not in entry:
-            raise BadInput(f"[[{key}]] {entry.get('paper', entry.get('question', ''))}: {name} is missing")
+    for phase in filter(None, (made.phase, made.to_phase)):
+        if phase not in phases:
+            raise BadInput(f"{where} {made.question!r}: no phase {phase}")
+    return made
 
 
 Counts = Mapping[str, tuple[int, ...]]
@@ -324,7 +299,7 @@ class StudyFolder:
     def scaled(self, cell: Mapping[str, str], scale: float, only: Mapping[str, Sequence[str]]) -> Counts:
         """The requested counts of one cell, multiplied by the scale: at least 1, without duplicates."""
         of_cell = {name: values for name, values in where_values(self.where, cell).items() if name in self.counts}
-        counts = {**self.counts, **{name: whole_numbers(name, value) for name, value in of_cell.items()}}
+        counts = {**self.counts, **{name: whole_numbers(value) for name, value in of_cell.items()}}
         return {
             name: tuple(
                 dict.fromkeys(
@@ -343,14 +318,9 @@ class StudyFolder:
         }
 
 
-def whole_numbers(key: str, value: Any) -> tuple[int, ...]:
-    """The whole numbers in `value`, which is one number or a list of them. Raises: BadInput: it is neither."""
-    values = value if isinstance(value, list) else [value]
-    if not values or not all(
-        isinstance(number, int) and not isinstance(number, bool) and number >= 1 for number in values
-    ):
-        raise BadInput(f"{key} = {value!r}: give a whole number of at least 1, or a list of them")
-    return tuple(values)
+def whole_numbers(value: int | Sequence[int]) -> tuple[int, ...]:
+    """The numbers of a count that has one value or several."""
+    return (value,) if isinstance(value, int) else tuple(value)
 
 
 def in_words(part: Part) -> str:

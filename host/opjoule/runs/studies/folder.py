@@ -8,21 +8,25 @@ Reference: docs/reference/studies.md.
 """
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal
+
+import msgspec
+from msgspec import Meta
 
 from opjoule.base.errors import BadInput, unknown
 from opjoule.base.scripts import STUDIES
-from opjoule.base.toml_file import axis_values, check_keys, check_match, read_toml, table, tables
+from opjoule.base.settings import as_struct
+from opjoule.base.toml_file import axis_values, check_match, read_toml
 from opjoule.runs.studies.definition import (
     FIGURE,
     SYSTEM,
     Connection,
+    Counterpart,
     StudyFigure,
     StudyFolder,
-    conclusions_of,
-    counterparts_of,
+    conclusion_of,
     whole_numbers,
 )
 
@@ -51,10 +55,15 @@ def find_study(name: str, folder: Path = STUDIES) -> StudyFolder:
         if place is named or "/" in name:
             raise BadInput(f"{path}: {error.strerror}; a study's folder contains a study.toml") from None
         raise BadInput(unknown("study", name, names)) from None
+    where = f"{path} is not a study:"
+    if ("command" in entry) == ("workload" in entry):
+        raise BadInput(f"{where} give either command (of its job) or workload (one of ycsb-workloads/)")
+    kind: type[_JobStudy | _WorkloadStudy] = _JobStudy if "command" in entry else _WorkloadStudy
+    read = as_struct(entry, kind, where)
     try:
-        return _definition(name, place, entry)
+        return _definition(name, place, read, entry)
     except BadInput as error:
-        raise BadInput(f"{path} is not a study: {error}") from None
+        raise BadInput(f"{where} {error}") from None
 
 
 def places(text: str) -> list[str]:
@@ -62,40 +71,104 @@ def places(text: str) -> list[str]:
     return _PLACE.findall(text)
 
 
-def _definition(name: str, folder: Path, entry: Mapping[str, Any]) -> StudyFolder:
-    kinds = [kind for kind in _READ if kind in entry]
-    check_keys(entry, [key for kind in _READ if not kinds or kind in ("", *kinds) for key in _READ[kind]])
-    if "title" not in entry:
-        raise BadInput("title is missing")
-    if len(kinds) != 1:
-        raise BadInput("give either command (of its job) or workload (one of ycsb-workloads/)")
-    values = {key: read(entry, key) for reads in _READ.values() for key, read in reads.items()}
-    named = {name: tuple(map(str, numbers)) for name, numbers in values["counts"].items()}
+_Words = tuple[str, ...]
+_Whole = Annotated[int, Meta(ge=1)]
+_WholeNumbers = Annotated[
+    _Whole | Annotated[tuple[_Whole, ...], Meta(min_length=1)],
+    Meta(description="a whole number of at least 1, or a list of them"),
+]
+
+
+class _Grid(msgspec.Struct, frozen=True):
+    """How the best systems are drawn as a grid."""
+
+    down: str
+    across: _Words
+    also: str = ""
+
+
+class _Figure(msgspec.Struct, frozen=True):
+    """What a figure compares, without the axes that it shows."""
+
+    title: str
+    by: Annotated[str | _Words, Meta(description="an axis, or a list of axes")]
+
+
+class _Study(msgspec.Struct, frozen=True, kw_only=True):
+    """The keys of every study.toml."""
+
+    title: str
+    repeats: Annotated[int, Meta(ge=1, description="a whole number of at least 1")] = 1
+    axes: dict[str, Any] = {}
+    beside: dict[str, Any] = {}
+    counts: dict[str, _WholeNumbers] = {}
+    exclude: tuple[dict[str, Any], ...] = ()
+    where: tuple[dict[str, Any], ...] = ()
+    said_of: dict[str, Any] = {}
+    circular: dict[str, str] = {}
+    observations: dict[str, str] = {}
+    counterparts: tuple[Counterpart, ...] = ()
+    conclusions: tuple[dict[str, Any], ...] = ()
+
+
+class _JobStudy(_Study, frozen=True, kw_only=True):
+    """The study.toml of a job on the board."""
+
+    command: _Words
+    files: _Words = ()
+    within: _Words = ()
+    unranked: _Words = ()
+    constant: _Words = ()
+    wheels: dict[str, str] = {}
+    phases: dict[str, str] = {}
+    cold: dict[str, str] = {}
+    bars: dict[str, str] = {}
+    best: dict[str, Literal["least", "most"]] = {}
+    packages: dict[str, _Words] = {}
+    connections: dict[str, Connection] = {}
+    grid: _Grid | None = None
+    per: str = ""
+
+
+class _WorkloadStudy(_Study, frozen=True, kw_only=True):
+    """The study.toml of a workload of the loader."""
+
+    workload: str
+    constants: dict[str, Any] = {}
+    figures: dict[str, dict[str, Any]] = {}
+
+
+def _definition(name: str, folder: Path, read: _JobStudy | _WorkloadStudy, entry: Mapping[str, Any]) -> StudyFolder:
+    values = msgspec.structs.asdict(read)
+    axes = {axis: axis_values(axis, of_axis) for axis, of_axis in read.axes.items()}
+    counts = {count: whole_numbers(value) for count, value in read.counts.items()}
+    named = {count: tuple(map(str, numbers)) for count, numbers in counts.items()}
     values |= {
-        "files": tuple(folder / file for file in values["files"]),
-        "wheels": {system: folder / file for system, file in values["wheels"].items()},
-        "conclusions": conclusions_of(entry, {**values["axes"], **named}, values["phases"]),
+        "axes": axes,
+        "counts": counts,
+        "beside": {axis: axis_values(axis, of_axis) for axis, of_axis in read.beside.items()},
+        "conclusions": tuple(
+            conclusion_of(one, "[[conclusions]]", {**axes, **named}, values.get("phases", {}))
+            for one in read.conclusions
+        ),
     }
+    if isinstance(read, _JobStudy):
+        values |= {
+            "files": tuple(folder / file for file in read.files),
+            "wheels": {system: folder / file for system, file in read.wheels.items()},
+            "grid": entry.get("grid", {}),
+        }
+    else:
+        values["figures"] = {key: _figure(figure, f"[figures.{key}]") for key, figure in read.figures.items()}
     made = StudyFolder(name=name, folder=folder, **values)
     _check(made)
     return made
 
 
-def _text(entry: Mapping[str, Any], key: str) -> str:
-    return str(entry.get(key, ""))
-
-
-def _each(read: Callable[[str, Any], Any]) -> Callable[[Mapping[str, Any], str], dict[str, Any]]:
-    """A reader of a table that reads each entry by its name."""
-    return lambda entry, key: {name: read(name, value) for name, value in table(entry, key).items()}
-
-
-def _figure(name: str, entry: Any) -> StudyFigure:
-    if not isinstance(entry, dict) or "title" not in entry or "by" not in entry:
-        raise BadInput(f"[figures.{name}] needs title, and by (the axis or axes that it compares)")
+def _figure(entry: Mapping[str, Any], where: str) -> StudyFigure:
     shows = {axis: values for axis, values in entry.items() if axis not in ("title", "by")}
-    by = entry["by"] if isinstance(entry["by"], list) else [entry["by"]]
-    return StudyFigure(str(entry["title"]), _words(f"[figures.{name}] by", by), shows)
+    read = as_struct({key: entry[key] for key in ("title", "by") if key in entry}, _Figure, where)
+    return StudyFigure(read.title, (read.by,) if isinstance(read.by, str) else read.by, shows)
 
 
 def _check(made: StudyFolder) -> None:
@@ -119,9 +192,6 @@ def _check(made: StudyFolder) -> None:
         for phase in phases:
             if phase not in made.phases:
                 raise BadInput(unknown(f"phase of {key}", phase, made.phases))
-    for measure, which in made.best.items():
-        if which not in ("least", "most"):
-            raise BadInput(f"[best] {measure} = {which!r}: write least or most")
 
 
 def _check_places(made: StudyFolder) -> None:
@@ -162,25 +232,6 @@ def _check_counts(made: StudyFolder) -> None:
         for name in cells if made.command else ():
             if name != "when" and name not in made.counts:
                 raise BadInput(f"[[where]] {name}: give a count of [counts]")
-
-
-def _grid(entry: Mapping[str, Any]) -> Mapping[str, Any]:
-    check_keys(entry, ("down", "across", "also"))
-    if entry and not ("down" in entry and isinstance(entry.get("across"), list)):
-        raise BadInput('[grid] needs down = "AXIS" and across = ["AXIS"]')
-    return entry
-
-
-def _connection(name: str, value: Any) -> Connection:
-    if not isinstance(value, dict) or not isinstance(value.get("what"), str):
-        raise BadInput(f'[connections] {name}: write {name} = {{ what = "what the user gives" }}')
-    return Connection(value["what"], bool(value.get("needed", False)))
-
-
-def _words(key: str, value: Any) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
-        raise BadInput(f"{key} must be a list of words")
-    return tuple(value)
 
 
 def given_names(path: Path | None, study: StudyFolder) -> tuple[str, ...]:
@@ -229,33 +280,3 @@ def left_out(study: StudyFolder, only: Mapping[str, Sequence[str]], given: Seque
 
 def _lacking(study: StudyFolder, given: Sequence[str]) -> list[str]:
     return [name for name, connection in study.connections.items() if connection.needed and name not in given]
-
-
-_READ: Final[Mapping[str, Mapping[str, Callable[[Mapping[str, Any], str], Any]]]] = {
-    "": {
-        "title": _text,
-        "repeats": lambda entry, key: whole_numbers(key, entry.get(key, 1))[0],
-        "axes": _each(axis_values),
-        "beside": _each(axis_values),
-        "counts": _each(whole_numbers),
-        "exclude": tables,
-        "where": tables,
-        "said_of": table,
-        **dict.fromkeys(("circular", "observations"), _each(lambda _, text: str(text))),
-        "counterparts": lambda entry, _: counterparts_of(entry),
-        "conclusions": tables,
-    },
-    "command": {
-        **dict.fromkeys(
-            ("command", "files", "within", "unranked", "constant"),
-            lambda entry, key: _words(key, entry.get(key, [])),
-        ),
-        **dict.fromkeys(("wheels", "phases", "cold", "bars", "best"), _each(lambda _, text: str(text))),
-        "packages": _each(lambda name, value: _words(f"[packages] {name}", value)),
-        "connections": _each(_connection),
-        "grid": lambda entry, key: _grid(table(entry, key)),
-        "per": _text,
-    },
-    "workload": {"workload": _text, "constants": table, "figures": _each(_figure)},
-}
-"""Kind of study (empty for both kinds) -> its keys, which are fields of StudyFolder, and the reader of each."""

@@ -12,6 +12,7 @@ import pytest
 from opjoule.base.errors import FAULTY_EXIT, BadInput, MeterFault
 from opjoule.base.files import file_sha256
 from opjoule.base.notices import Notice, NoticeKind
+from opjoule.base.prompts import Stopped
 from opjoule.bench.commissioning.certificate import (
     Certificate,
     commissioning_note,
@@ -19,7 +20,7 @@ from opjoule.bench.commissioning.certificate import (
     write_certificate,
 )
 from opjoule.bench.commissioning.desk import CheckedFigure, DeskPace, Picture, StepOutcome, Verdict
-from opjoule.bench.commissioning.dialogue import DeskDialogue, Parts, Skipped, Stopped, known_resistor
+from opjoule.bench.commissioning.dialogue import DeskDialogue, Parts, Skipped, known_resistor
 from opjoule.bench.commissioning.page import render
 from opjoule.bench.commissioning.procedure import Procedure
 from opjoule.bench.commissioning.steps import STEPS, DeskStep, step_called

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from opjoule.base.errors import BadInput
+from opjoule.base.settings import as_struct
 from opjoule.base.units import Quantity
 from opjoule.cli.commands import main
 from opjoule.cli.runs.conclusions import count_lines, observation_lines
@@ -30,7 +31,7 @@ from opjoule.results.comparison.study.verdicts import (
     ratio_of,
     verdicts,
 )
-from opjoule.runs.studies.definition import MISSING, PaperConclusion, StudyFolder, conclusions_of, counterparts_of
+from opjoule.runs.studies.definition import MISSING, Counterpart, PaperConclusion, StudyFolder, conclusion_of
 from opjoule.runs.studies.folder import find_study, known_studies
 from study_records import make
 
@@ -283,7 +284,7 @@ def test_every_study_of_a_paper_has_its_figures_and_conclusions_and_at_most_five
         ({"paper": 2}, "in to or to_phase"),
         (
             {"question": "q", "where": "w", "measure": "m", "paper": "big", "to": {"system": "b"}},
-            "must be a ratio",
+            "paper must be a ratio, or 'more' or 'less', not 'big'",
         ),
         (
             {"question": "q", "where": "w", "measure": "m", "paper": 2, "to": {"system": "c"}},
@@ -298,12 +299,12 @@ def test_every_study_of_a_paper_has_its_figures_and_conclusions_and_at_most_five
 def test_a_conclusion_that_means_nothing_is_one_line(entry, says):
     whole = {"question": "q", "where": "w", "measure": "m", **entry}
     with pytest.raises(BadInput, match=says):
-        conclusions_of({"conclusions": [whole]}, {"system": ["a", "b"]}, {})
+        conclusion_of(whole, "study.toml:", {"system": ["a", "b"]}, {})
 
 
 def test_a_figure_that_is_not_exact_says_what_differs():
     with pytest.raises(BadInput, match="state the difference"):
-        counterparts_of({"counterparts": [{"paper": "Figure 1", "shows": "x", "state": "near"}]})
+        as_struct({"paper": "Figure 1", "shows": "x", "state": "near"}, Counterpart, "study.toml:")
 
 
 def test_records_of_a_workload_are_held_against_its_paper(tmp_path, capsys):
