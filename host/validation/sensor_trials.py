@@ -32,6 +32,8 @@ EDGES_S = [0.5, 3.5]
 """Sync edges, the bounds of the window whose energy is compared."""
 SETTLED = 100
 """Number of conversions after the start or an outage before stamps are checked."""
+OUTAGE_S = 3e-3
+"""Distance of two samples from which the sensor was set up anew between them; a bus reading takes 1.6 ms at most."""
 STAMP_LIMIT_S = 20e-6
 GAP_LIMIT_S = 300e-6
 """A gap ends half a period beside the samples around it, and the period's place is known to a part of it."""
@@ -156,7 +158,7 @@ def _stamp_error_s(rig: Recording, bounds_s: np.ndarray) -> float:
     centres_s = bounds_s.mean(axis=1)
     place = np.clip(np.searchsorted(centres_s, good_s), 1, centres_s.size - 1)
     error_s = np.minimum(np.abs(good_s - centres_s[place - 1]), np.abs(good_s - centres_s[place]))
-    began = [0, *(np.flatnonzero(np.diff(good_s) > 0.005) + 1).tolist()]
+    began = [0, *(np.flatnonzero(np.diff(good_s) > OUTAGE_S) + 1).tolist()]
     settled = np.ones(good_s.size, bool)
     for first in began:
         settled[first : first + SETTLED] = False
