@@ -6,6 +6,7 @@ from typing import Final
 
 from opjoule.boards.databases.registry import database_called
 from opjoule.runs.evaluation.quantities.definition import Definition
+from opjoule.runs.evaluation.quantities.phases import PHASES
 from opjoule.runs.studies.definition import DEVICE, STORAGE, SYSTEM
 
 MEDIA: Final[Mapping[str, str]] = {
@@ -77,15 +78,8 @@ def quantity_words(of: Definition) -> str:
 
 def measure_words(key: str) -> str:
     """Name of a job's measure without its unit."""
-    known = {
-        "energy_per_operation_j": "energy per operation",
-        "marginal_energy_per_operation_j": "energy above idle per operation",
-        "energy_j": "energy",
-        "phase_energy_j": "energy of a phase",
-        "marginal_energy_j": "energy above idle",
-        "mean_s": "mean time",
-        "duration_s": "time",
-    }
+    known = {of.key.rpartition(".")[2]: of.label for of in PHASES}
+    known |= {"phase_energy_j": "energy of a phase", "mean_s": "mean time"}
     name, _, unit = key.rpartition("_")
     is_rate = name.endswith("_per")
     plain = name if unit in ("j", "s", "us", "w") and name and not is_rate else key.removesuffix("_bytes_per_s")

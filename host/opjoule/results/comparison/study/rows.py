@@ -21,13 +21,16 @@ from opjoule.energy.trace.parquet_file import checked_metadata
 from opjoule.results.answer import Answer, open_answer
 from opjoule.results.comparison.run_warnings import marks_of, summary_of
 from opjoule.results.comparison.value_words import measure_unit
+from opjoule.runs.evaluation.quantities.phases import PHASES
 from opjoule.runs.record.job_results import job_results
 from opjoule.runs.record.run_record import RunRecord
 from opjoule.runs.studies.definition import SCALE, SYSTEM
 
 KIND: Final = "suite"
-ENERGIES: Final = ("energy_j", "marginal_energy_j")
-TIMES: Final = ("duration_s",)
+_SUMMED: Final = {name: of for of in PHASES if "operation" not in (name := of.key.rpartition(".")[2])}
+"""Quantities of a marked phase, without those that count operations: the job reports its own."""
+ENERGIES: Final = tuple(name for name, of in _SUMMED.items() if of.rests_on)
+TIMES: Final = tuple(name for name in _SUMMED if name not in ENERGIES)
 SAMPLES_MIN: Final = 10
 """Fewest samples of a phase with an energy: in a shorter one, the samples at its ends, partly outside it, dominate."""
 
@@ -270,7 +273,7 @@ def _rows(of: _Measured, apart: Mapping[str, str]) -> list[PhaseRow]:
         is_short = length_s is not None and length_s < shortest_s
         if is_short:
             why = f"shorter than {SAMPLES_MIN} samples of the meter"
-            energies = {name: energies[name] for name in TIMES}
+            energies = {name: energies[name] for name in TIMES if name in energies}
         known = {
             name: _known(number, common.get(f"by_phase.{line['mark']}.{name}")) for name, number in energies.items()
         }
@@ -322,7 +325,7 @@ def _known(number: Mapping[str, Any], shared: Mapping[str, float] | None) -> Qua
 def _measured(known: Mapping[str, Quantity], line: Mapping[str, Any]) -> dict[str, Quantity]:
     """Joules and time of the marked phase, also per operation that the job reports, and of one execution."""
     measured: dict[str, Quantity] = {}
-    for name in (*ENERGIES, *TIMES):
+    for name in _SUMMED:
         if name not in known or known[name].value is None:
             continue
         measured[name] = known[name]
