@@ -2,11 +2,12 @@
 phase. Exports and `open_runs` read it."""
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 
-from opjoule.results.quantities import rows
+from opjoule.base.units import unstated
+from opjoule.results.quantities import Row, rows
 from opjoule.runs.evaluation.quantities.definition import Quantities
 from opjoule.runs.record.result import Conclusion
 
@@ -25,29 +26,22 @@ SCHEMA: Final = pa.schema(
 )
 """`path` in result.json; `phase` that the work marked (null: the whole work), and `quantity` in it; `repeat` (null: the
 mean over all of them); expanded uncertainty `u`; cause and reason of what is missing."""
-_BY_PHASE: Final = "by_phase."
+OF_A_REPEAT: Final = "the interval of a single repeat is not stored"
 
 
 def long_table(of: Conclusion, quantities: Quantities) -> pa.Table:
     """All rows of a record; none without a result."""
-    return pa.Table.from_pylist([*_means(of, quantities), *_repeats(of)], schema=SCHEMA)
-
-
-def _means(of: Conclusion, quantities: Quantities) -> Iterator[dict[str, Any]]:
-    for row in rows(of.numbers, quantities):
+    listed = []
+    for row in long_rows(of, quantities):
         number = {name: getattr(row.quantity, name) for name in ("value", "u", "unit", "cause")}
-        yield {**_place(row.path), **number, "reason": row.reason}
+        place = {"path": row.path, "phase": row.phase, "quantity": row.name, "repeat": row.repeat}
+        listed.append({**place, **number, "reason": row.reason})
+    return pa.Table.from_pylist(listed, schema=SCHEMA)
 
 
-def _repeats(of: Conclusion) -> Iterator[dict[str, Any]]:
+def long_rows(of: Conclusion, quantities: Quantities) -> Iterator[Row]:
+    """The same as rows: first the means, then each repeat."""
+    yield from rows(of.numbers, quantities)
     for path, repeats in of.by_repeat.items():
         for number, value in enumerate(repeats.values, 1):
-            yield {**_place(path), "repeat": number, "value": value, "unit": repeats.unit}
-
-
-def _place(path: str) -> dict[str, str | None]:
-    """Path, phase and quantity; a phase's name may have dots."""
-    if not path.startswith(_BY_PHASE):
-        return {"path": path, "phase": None, "quantity": path}
-    phase, _, quantity = path.removeprefix(_BY_PHASE).rpartition(".")
-    return {"path": path, "phase": phase, "quantity": quantity}
+            yield Row(path, "", "", unstated(value, repeats.unit, OF_A_REPEAT), number)

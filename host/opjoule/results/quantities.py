@@ -14,18 +14,31 @@ from opjoule.results.rounding import NONE, Rounded, quantity_text, rounded, roun
 from opjoule.runs.evaluation.quantities.definition import ALL_TOLD, Quantities, told_path
 
 NOT_IDENTIFIABLE: Final = "not identifiable"
+_BY_PHASE: Final = "by_phase."
 _SENSOR = re.compile(r"by_sensor\.(?P<number>\d+)\.(?P<key>.+)")
 """Path of a quantity from an additional sensor."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One quantity with its label and meaning."""
+    """A row of the long table: one quantity of a record, in the mean or in one repeat, with its label and meaning."""
 
     path: str
     label: str
     meaning: str
     quantity: Quantity
+    repeat: int | None = None
+    """None: the mean over the repeats."""
+
+    @property
+    def phase(self) -> str | None:
+        """The phase that the work marked, whose name may have dots; None for the whole work."""
+        return self.path.removeprefix(_BY_PHASE).rpartition(".")[0] if self.path.startswith(_BY_PHASE) else None
+
+    @property
+    def name(self) -> str:
+        """Path of the quantity within its phase."""
+        return self.path if self.phase is None else self.path.rpartition(".")[2]
 
     @property
     def shown(self) -> Rounded | None:
