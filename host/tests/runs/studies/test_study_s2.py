@@ -329,7 +329,8 @@ def test_the_best_of_each_cell_is_a_table_with_intervals(blocks, differs):
 
 @pytest.mark.rig
 @pytest.mark.end_to_end
-def test_every_store_has_joules_for_each_phase_and_the_best_is_named(tmp_path, capsys):
+def test_every_store_has_joules_for_each_phase_and_the_best_is_named(tmp_path, monkeypatch, capsys):
+    """And a bundle of the records makes the best stores, with the paper's beside them, again."""
     rig = ["--device", "rpi4", "--simulate", "--idle", "0.3", "--settle-limit", "1", "--repeats", "1"]
     cells = ["--only", "size=0-1KiB", "--only", "data=random", "--only", "disturb=none"]
     counts = ["--scale", "0.1", "--only", "records=100,1000"]
@@ -353,3 +354,17 @@ def test_every_store_has_joules_for_each_phase_and_the_best_is_named(tmp_path, c
     assert [winner.phase for winner in best] == ["close", "close"] and {winner.system for winner in best} <= set(
         STORES[:-1]
     )
+    out, opened = tmp_path / "s2.zip", tmp_path / "opened"
+    assert main(["runs", "bundle", str(tmp_path / "s2"), "--study", "s2", "--out", str(out)]) == 0
+    assert main(["runs", "open", str(out), "--out", str(opened)]) == 0
+    [again] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("draw again ")]
+    assert (opened / "study/s2/winners.csv").read_bytes() == (ROOT / "studies/s2/winners.csv").read_bytes()
+    monkeypatch.chdir(tmp_path)
+    assert main(["runs", *again.split()[3:]]) == 0
+    packed = {path.name: path.read_bytes() for path in (opened / "figures").iterdir()}
+    assert {path.name: path.read_bytes() for path in (tmp_path / "figures").iterdir()} == packed
+    lines = csv.DictReader(io.StringIO(packed["s2-best.csv"].decode()))
+    assert {line["paper"] for line in lines if (line["phase"], line["records"]) == ("insert", "100")} == {
+        "",
+        "2.2, 4.2 berkeleydb",
+    }
