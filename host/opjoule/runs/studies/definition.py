@@ -19,6 +19,7 @@ EXACT: Final = "exact"
 NEAR: Final = "near"
 STAND_IN: Final = "stand-in"
 MISSING: Final = "missing"
+STATES: Final = (EXACT, NEAR, STAND_IN, MISSING)
 SYSTEM: Final = "system"
 """The axis whose values are databases."""
 COMMAND: Final = "command"
