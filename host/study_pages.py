@@ -12,17 +12,14 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "host"))
 
 from opjoule.runs.studies.definition import (  # noqa: E402  # path set above
-    EXACT,
     MISSING,
-    NEAR,
-    STAND_IN,
+    STATES,
     Counterpart,
     PaperConclusion,
     StudyFolder,
 )
 from opjoule.runs.studies.folder import known_studies  # noqa: E402
 
-STATES = (EXACT, NEAR, STAND_IN, MISSING)
 PAGES = ROOT / "docs" / "reference"
 ALL = PAGES / "studies.md"
 PICTURES = ROOT / "docs" / "images" / "studies"
