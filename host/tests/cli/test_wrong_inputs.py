@@ -64,7 +64,7 @@ MEASURE: list[list[str]] = [
     *([*SIMULATED, option] for option in ("--records", "--out", "--db", "--nothing", "--simul", "-x", "extra")),
     [*SIMULATED, "--meter", "rapl"],
     [*SIMULATED, "--sync", "gpio:GPIO17"],
-    [*SIMULATED, "--state", "memory_mb=1024"],
+    [*SIMULATED, "--state", "journal=off"],
     [*SIMULATED, "--rig", "missing.toml"],
     [*SIMULATED, "--disturb", "dancing"],
     [*SIMULATED, "--out", ""],
