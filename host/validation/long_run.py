@@ -48,8 +48,6 @@ def measure(hours: float, out: Path) -> dict[str, list[float]]:
     command += [
         "--repeats",
         "1",
-        "--rate",
-        "full",
         "--reset",
         "load",
         "--no-harness",

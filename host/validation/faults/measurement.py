@@ -18,8 +18,6 @@ SHORT = (
     *("--db", "leveldb", "--device", "rpi4", "--records", "500", "--operations", "6000", "-p", "target=2000"),
     *(
         "--no-harness",
-        "--rate",
-        "full",
         "--reset",
         "load",
         "--repeats",
