@@ -1,5 +1,5 @@
-"""The fault matrix loads what it needs from the tests, its measurement can be planned, and the reliability page has a row
-for each of its faults."""
+"""The fault matrix loads what it needs from the tests, its measurement can be planned, and the reliability page has a
+row for each of its faults."""
 
 import subprocess
 from pathlib import Path
