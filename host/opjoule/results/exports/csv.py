@@ -69,9 +69,12 @@ def _numbers(run: OpenedRun, *, in_repeats: bool) -> pa.Table:
     """The means of the long table, or its values in each repeat."""
     table = long_table(run.answer.concluded, run.answer.quantities)
     table = table.filter(pc.is_valid(table["repeat"]) if in_repeats else pc.is_null(table["repeat"]))
-    left_out = ("u", "cause", "reason") if in_repeats else ("repeat",)
-    marked = table.drop_columns(left_out).append_column("simulated", pa.array([run.simulated] * len(table), pa.bool_()))
-    return marked if len(table) else pa.table({})
+    table = table.append_column("simulated", pa.array([run.simulated] * len(table), pa.bool_()))
+    shown = ("path", "repeat", "value", "unit", "simulated") if in_repeats else _OF_MEANS
+    return table.select([*shown, "phase", "quantity"]) if len(table) else pa.table({})
+
+
+_OF_MEANS: Final = ("path", "value", "u", "unit", "reason", "simulated", "cause")
 
 
 _OF_BOARD: Final = ("operations", "events", "system")
