@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from loader_build import engines
 from opjoule.base.errors import suggestion, unknown
 from opjoule.base.scripts import STUDIES, script_name
 from opjoule.cli.failures import one_line
@@ -54,12 +55,12 @@ def check(argv: list[str]) -> None:
             _check_values(option, value if equals else after, values[option])
 
 
-def sure_needs(argv: list[str], engines: Iterable[str]) -> Needs:
-    """What a measurement of one of these engines needs in any case: made beside .venv, it costs no further time."""
+def sure_needs(argv: list[str]) -> Needs:
+    """What a measurement of one of the loader's engines needs in any case, to be made beside .venv."""
     words = _before_command(argv)
     values = {word.partition("=")[0]: word.partition("=")[2] or after for word, after in _with_next(words)}
     engine = values.get("--db", "")
-    if engine not in engines:
+    if engine not in engines():
         return Needs()
     simulate = "--simulate" in words and "--dry-run" not in words
     return Needs(loader=True, engines=frozenset([engine]), simulate=simulate)

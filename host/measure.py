@@ -53,7 +53,7 @@ def main() -> int:
             import first_start  # noqa: PLC0415
 
             first_start.check(sys.argv[1:])  # --help ends here
-            bootstrap.set_up_or_end(first_start.sure_needs(sys.argv[1:], bootstrap.engines()), script_name())
+            bootstrap.set_up_or_end(first_start.sure_needs(sys.argv[1:]), script_name())
         os.environ.pop("PYTHONPATH", None)  # .venv finds its own packages alone
         hold_back()
         program = Path(__file__).resolve().with_name("set_up_and_start.py")

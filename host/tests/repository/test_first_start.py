@@ -5,7 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import bootstrap
 import first_start
 import pytest
 from opjoule.boards.databases.registry import known_databases
@@ -110,7 +109,7 @@ def test_what_may_be_right_is_left_to_the_program_in_the_environment(words):
     ],
 )
 def test_what_a_measurement_needs_in_any_case_is_made_beside_the_environment(words, needs):
-    assert first_start.sure_needs(words.split(), bootstrap.engines()) == needs
+    assert first_start.sure_needs(words.split()) == needs
     if needs.loader:
         parsed = commands.parse(words.split()).needs
         assert parsed == needs
