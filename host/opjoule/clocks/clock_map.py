@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple, TypeVar, overload
+from typing import Final, NamedTuple, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -45,6 +45,10 @@ class _Table(NamedTuple):
     u_rate: Float64Array
 
 
+LATEST_NS: Final = 1 << 63
+"""Bound of any clock's times, which are numbers of 64 bits."""
+
+
 @dataclass(frozen=True)
 class ClockMap:
     """target_ns = target_ref_ns + rate * (source_ns - source_ref_ns) + away(source_ns).
@@ -78,6 +82,8 @@ class ClockMap:
     """Variance that the local rate gains per second without evidence [1/s]: random walk of the frequency."""
 
     def __post_init__(self) -> None:
+        if max(abs(self.source_ref_ns), abs(self.target_ref_ns)) >= LATEST_NS:
+            raise AlignmentError(f"clock map from {self.source} to {self.target}: its reference is no time of a clock")
         if not abs(self.rate - 1.0) < 0.1:
             raise AlignmentError(
                 f"{self.source} to {self.target} clock: rate {self.rate:.6g} is not near 1; check the meter's tick rate"
