@@ -34,6 +34,7 @@ from opjoule.results.comparison.cell_mean import comparison_side
 from opjoule.results.comparison.compared_run import ComparedRun
 from opjoule.results.comparison.contrasts import Compared, Contrast, Question, compare
 from opjoule.results.comparison.index import gather
+from opjoule.results.quantities import quantity
 from opjoule.results.rounding import with_limits
 from opjoule.runs.record.run_record import RunRecord
 
@@ -151,9 +152,9 @@ def tell_records(runs: Sequence[ComparedRun]) -> None:
     print("\n| figure of one record | held | median error, % | median stated, % |\n|---|---|---|---|")
     for key, about in SHOWN.items():
         pairs = [
-            (run.numbers[key]["value"], run.numbers[key]["u"], truth_of(run.place)[key])
+            (figure.value, figure.u, truth_of(run.place)[key])
             for run in runs
-            if run.numbers.get(key, {}).get("u") is not None
+            if (figure := quantity(run.numbers, key)).value is not None and figure.u is not None
         ]
         if not pairs:
             continue

@@ -114,7 +114,7 @@ def trials(seed: int, *, pairs: bool, own_power: bool, map_u_s: float) -> list[T
         energy_j = float(power_w[round(start_s / GRID_S) : round(end_s / GRID_S)].sum()) * GRID_S
         truth = dict(zip(FIGURES, (energy_j, energy_j - idle_w * (end_s - start_s)), strict=True))
         for name in FIGURES:
-            figure = figures[f"{n}"][name]
+            figure = figures[f"by_phase.{n}.{name}"]
             assert figure.u is not None
             made.append(Trial(name, own_power, map_u_s, end_s - start_s, figure.value, figure.standard_u, truth[name]))
     return made

@@ -1,8 +1,6 @@
 """Commands of the pages: every one is found, has a place in the table, and fails the tests when it fails."""
 
-import json
 import re
-import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -131,30 +129,3 @@ def test_commands_run_where_the_repository_is_and_leave_nothing_in_it():
         assert (place / "host/measure.py").exists() and (place / "runs/example/run.json").exists()
         assert not (place / "runs").is_symlink() and not (place / "rig.toml").exists()
     assert not place.exists()
-
-
-PARSING = """
-import contextlib, io, json, sys
-sys.path.insert(0, sys.argv[1])
-from opjoule.cli import commands
-from opjoule.base.errors import OpJouleError
-for line in json.load(sys.stdin):
-    with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
-        try:
-            commands.parse(line)
-        except (SystemExit, OpJouleError):
-            pass
-"""
-
-
-def test_every_command_is_parsed_before_a_package_is_installed():
-    """`-S` is a Python without any: set-up asks the parsed line what it has to install."""
-    scripts = re.compile(r"^host/(measure|campaign|calibrate|compare|runs|view)\.py (.*)")
-    lines = [
-        ([] if match[1] == "measure" else [match[1]]) + shlex.split(match[2])
-        for command in documented.documented()
-        if (match := scripts.match(command.line))
-    ]
-    assert sum("--study" in line for line in lines) > 10
-    parsing = [sys.executable, "-S", "-c", PARSING, str(ROOT / "host")]
-    subprocess.run(parsing, input=json.dumps(lines), text=True, check=True, timeout=120, cwd=ROOT)

@@ -155,9 +155,10 @@ def missing_server(plan: Plan) -> Availability | None:
 
 
 def check_simulated(plan: Plan, options: MeasuringOptions) -> None:
-    """Raises BadInput for an option that a simulated rig would ignore."""
+    """Raises BadInput for an option that a simulated rig would ignore, and for a wrong state."""
     if not plan.simulated:
         return
+    AS_SIMULATED.changed(parse_properties(options.state), "--state")
     refused = {"--meter": options.meter, "--storage-meter": options.storage_meter}
     if plan.board.profile.name != VIRTUAL:
         carrier = None if options.sync == "none" else options.sync

@@ -238,11 +238,11 @@ def a_window_beyond_the_trace(advice, monkeypatch):
 
 
 METERS = [
-    ("serial:/dev/null,shunt=20", r"for R020 write (shunt=[\d.]+)", "serial:/dev/null,{}"),
+    ("serial:/dev/null,shunt=20", r"([\d.]+) for R020", "serial:/dev/null,shunt={}"),
     ("serial:/dev/null,shunt=0.1,shunt_tolerance=7", r"1 % write ([\d.]+) or", "serial:/dev/null,shunt_tolerance={}"),
-    ("serial:/dev/null,label=a b", r"for example (label=\S+)", "serial:/dev/null,{}"),
+    ("serial:/dev/null,label=a b", r"label must be .* for example ([\w-]+)", "serial:/dev/null,label={}"),
     ("serial", r"for example (serial:\S+) or", "{}"),
-    ("serial:/dev/null,sensors=a", r"for example (sensors=\S+)", "serial:/dev/null,{}"),
+    ("serial:/dev/null,sensors=a", r"sensors must be .* for example ([\d+]+)", "serial:/dev/null,sensors={}"),
     ("monsoon:volts=5", r"write (monsoon:\S+) or", "{}"),
     ("ppk2:/dev/null", r"for example ppk2:PORT,(voltage=\S+)", "ppk2:/dev/null,{}"),
 ]  # fmt: skip

@@ -1,6 +1,6 @@
 """--until-u ends when the headline is known well enough, or when repeats cannot help."""
 
-from dataclasses import fields
+from typing import get_type_hints
 
 import pytest
 from opjoule.base.errors import AlignmentError
@@ -56,7 +56,7 @@ def test_a_narrow_interval_at_a_limit_of_few_repeats_is_what_was_asked_for(recor
 
 
 def test_the_help_names_the_fewest_repeats():
-    (about,) = (line.metadata for line in fields(JobOptions) if line.name == "until_u")
+    about = get_type_hints(JobOptions, include_extras=True)["until_u"]
     assert f"at least {REPEATS_MIN} repeats" in str(about)
 
 

@@ -116,7 +116,7 @@ def entries():
 def test_a_result_is_written_with_every_key_and_read_again(tmp_path):
     write_json(tmp_path / "result.json", result_json(entries(), simulated=True, quantities=YCSB))
     result = read_result(tmp_path).numbers
-    assert result["simulated"] is True and result["schema"] == {"name": "result", "version": 3}
+    assert result["simulated"] is True and result["schema"] == {"name": "result", "version": 4}
     assert result["energy_j"] == {"value": 10.0, "u": 0.1, "unit": "J"}
     assert result["latency_s"]["p99"]["reason"] == "no operation was logged"
     assert set(entries()) <= set(result)
