@@ -24,7 +24,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -72,7 +72,8 @@ class Step:
     wanted: frozenset[str] = frozenset()
     """The parts that this call needs."""
     lane: str = "build"
-    """Steps of one lane run one after the other. Lane "packages" runs first, then the other lanes run in parallel."""
+    """Steps of one lane run one after the other, lanes side by side. All wait for lane "packages", but "environment" only
+    if the packages of .venv are missing; "firmware" waits for "environment", too."""
     folder: Path = STAMPS
     """Folder of the stamp: the one that the step makes."""
     done: Callable[[], bool] | None = None
@@ -194,7 +195,7 @@ def _environment_step(pins: str) -> Step:
         (lock,),
         without_wants(lambda log: fill_environment(lock, log)),
         state=filled_state,
-        lane="python",
+        lane="environment",
         folder=VENV,
     )
 
@@ -270,7 +271,7 @@ def _firmware_step(name: str, title: str, environment: str) -> Step:
         without_wants(lambda log: build_firmware(log, environment)),
         folder / "firmware.elf",
         state=firmware_state,
-        lane="python",
+        lane="firmware",
         folder=folder,
     )
 
@@ -376,16 +377,30 @@ def _run(todo: list[Step]) -> Failures:
     for step in todo:
         in_turn = step.lane in BUILD_LANES and not side_by_side
         lanes.setdefault(BUILD_LANES[0] if in_turn else step.lane, []).append(step)
-    failed = dict(_run_lane(lanes.pop("packages", [])))
+    early = are_installed(names("host"))
     with ThreadPoolExecutor() as pool:
+        packages = pool.submit(_run_lane, lanes.pop("packages", []))
+        environment = pool.submit(_run_after, [] if early else [packages], lanes.pop("environment", []))
+        begun = [environment]
+        for lane, steps in lanes.items():
+            earlier = [packages, environment] if lane == "firmware" else [packages]
+            begun.append(pool.submit(_run_after, earlier, steps))
         try:
-            for lane in as_completed([pool.submit(_run_lane, steps) for steps in lanes.values()]):
-                failed = {**lane.result(), **failed}
+            failed = dict(packages.result())
+            for done in as_completed(begun):
+                failed = {**done.result(), **failed}
         except BaseException:
             end_running()  # the pool waits for its builds, and they may take minutes; the next start resumes them
             raise
     say(f"Set-up done in {time.monotonic() - started_s:.0f} s; later starts skip it.")
     return failed
+
+
+def _run_after(earlier: Iterable[Future[Failures]], steps: list[Step]) -> Failures:
+    """Runs the steps of a lane once other lanes are done. Raises: what a step of those has raised."""
+    for lane in earlier:
+        lane.result()
+    return _run_lane(steps)
 
 
 def _run_lane(steps: list[Step]) -> Failures:

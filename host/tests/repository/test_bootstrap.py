@@ -161,10 +161,34 @@ def test_a_lane_that_fails_ends_the_builds_of_the_others(tmp_path, monkeypatch):
 
     steps = [
         bootstrap.Step("build", "a build", (), bootstrap.without_wants(build), lane="loader"),
-        bootstrap.Step("fetch", "packages", (), bootstrap.without_wants(fetch), lane="python"),
+        bootstrap.Step("fetch", "packages", (), bootstrap.without_wants(fetch), lane="ycsb"),
     ]
     with pytest.raises(logged_commands.Lasting, match="no network"):
         bootstrap._run(steps)
+
+
+@pytest.mark.parametrize("has_venv", [True, False])
+def test_the_python_environment_waits_for_packages_only_if_it_needs_them(tmp_path, monkeypatch, has_venv):
+    monkeypatch.setattr(bootstrap, "STAMPS", tmp_path)
+    monkeypatch.setattr(bootstrap, "are_installed", lambda wanted: has_venv)
+    made, said = threading.Event(), []
+
+    def packages(log):
+        assert not has_venv or made.wait(60)
+        said.append("packages")
+
+    def environment_made(log):
+        said.append("environment")
+        made.set()
+
+    runs = {"packages": packages, "environment": environment_made, "firmware": lambda log: said.append("firmware")}
+    steps = [
+        bootstrap.Step(name, name, (), bootstrap.without_wants(run), lane=name, folder=tmp_path)
+        for name, run in runs.items()
+    ]
+    bootstrap._run(steps)
+    first = ["environment", "packages"] if has_venv else ["packages", "environment"]
+    assert said == [*first, "firmware"]
 
 
 def test_a_build_folder_is_emptied_when_what_it_was_made_with_has_changed(tmp_path):
