@@ -16,7 +16,7 @@ from typing import Final
 from plain_folder import ROOT
 
 PAGE: Final = ROOT / "docs/reference/hosts.md"
-RESULTS: Final = ROOT / "build/fresh/table.json"
+RESULTS: Final = PAGE.with_suffix(".json")
 START, END = "<!-- hosts: written by host/fresh_roots.py --table -->", "<!-- /hosts -->"
 NOT_RUN: Final = "not run"
 NO_FIGURE: Final = "-"
