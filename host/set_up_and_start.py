@@ -14,5 +14,10 @@ def set_up(needs: Needs) -> None:
     bootstrap.set_up_or_end(needs, script_name())
 
 
+def main() -> int:
+    """Runs the command line; returns the exit status."""
+    return start.main(sys.argv[1:], set_up)
+
+
 if __name__ == "__main__":
-    sys.exit(start.main(sys.argv[1:], set_up))
+    sys.exit(main())

@@ -22,6 +22,7 @@ def main(argv: list[str], set_up: Callable[[Needs], None] = lambda needs: None) 
 
     def run() -> int:
         answer_with(leave)
+        _load_msgspec()
         from opjoule.cli.commands import parse  # noqa: PLC0415  # slow to load: Ctrl-C is answered by now
 
         command = parse(argv)  # --help ends here
@@ -37,6 +38,17 @@ def main(argv: list[str], set_up: Callable[[Needs], None] = lambda needs: None) 
     # SIGINT although the exception was handled. Another exec() clears the flag (Python/pythonrun.c, run_eval_code_obj).
     exec("")
     return status
+
+
+def _load_msgspec() -> None:
+    """Loads msgspec without typing_extensions, which takes 35 ms; typing has the names that msgspec needs of it."""
+    name = "typing_extensions"
+    if name in sys.modules:
+        return
+    sys.modules[name] = None  # type: ignore[assignment]  # as if it were not installed (importlib's documentation)
+    import msgspec  # noqa: F401, PLC0415  # commands.py needs it
+
+    del sys.modules[name]
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 import shutil
 import subprocess
 import sys
+import venv
 from pathlib import Path
 
 import first_start
@@ -78,6 +79,17 @@ def test_help_says_how_to_begin(clone, words):
     assert "leveldb" in ended.stdout and "rpi4" in ended.stdout and "campaign" in ended.stdout
     assert "host/measure.py --db leveldb --device rpi4 --simulate" in ended.stdout
     assert not (clone / ".venv").exists()
+
+
+def test_an_unfilled_environment_is_filled_by_the_python_that_made_it(clone, tmp_path):
+    """The Python of .venv starts first, and cannot make its own folder anew."""
+    shutil.copytree(clone, tmp_path / "clone")
+    host = tmp_path / "clone/host"
+    (host / "bootstrap.py").write_text("import sys\ndef set_up_or_end(needs, program): sys.exit(sys.prefix)\n")
+    venv.create(tmp_path / "clone/.venv", symlinks=True, with_pip=False)
+    ended = started(tmp_path / "clone", "init")
+    assert ended.returncode == 1
+    assert ended.stderr.strip() == sys.base_prefix
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Files of earlier schemas in today's form: only words told the kinds of notices and the causes of missing values."""
 
 import re
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -78,8 +79,14 @@ def _with_cause(entry: Any) -> Any:
     said = entry.get("reason")
     if "unit" not in entry or not isinstance(said, str):
         return {key: _with_cause(value) for key, value in entry.items()}
-    found = next((str(cause) for words, cause in _CAUSES if words.fullmatch(said)), None)
+    found = _cause(said)
     return {**entry, "cause": found} if found else entry
+
+
+@lru_cache(maxsize=1024)
+def _cause(said: str) -> str | None:
+    """The cause that a reason tells; most quantities of most records share a few reasons."""
+    return next((str(cause) for words, cause in _CAUSES if words.fullmatch(said)), None)
 
 
 def _notice(line: str, otherwise: NoticeKind) -> Notice:

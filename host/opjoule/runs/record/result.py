@@ -15,7 +15,6 @@ from opjoule.runs.record.older import result_2, result_3
 RESULT_SCHEMA: Final = Schema("result", 4)
 NUMBER_MAX: Final = 1e300
 """Limit for the check of a damaged file; no quantity comes near it."""
-_WORDS: Final = (str, bool)
 _NUMBERS: Final = (int, float)
 
 
@@ -91,6 +90,9 @@ def _is_sound(contents: object) -> bool:
     """True if all values and uncertainties are null or numbers of a sensible size."""
     entries = [contents]
     for entry in entries:  # grows by what each entry contains
+        kind = type(entry)  # what JSON gives has these types themselves
+        if kind is str or entry is None or kind is bool:
+            continue
         if isinstance(entry, dict):
             if "value" not in entry or "u" not in entry or "unit" not in entry:
                 entries += entry.values()
@@ -98,7 +100,7 @@ def _is_sound(contents: object) -> bool:
                 return False
         elif isinstance(entry, list):
             entries += entry
-        elif not (isinstance(entry, _WORDS) or _is_number(entry)):
+        elif not _is_number(entry):
             return False
     return True
 

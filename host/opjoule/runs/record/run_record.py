@@ -244,5 +244,5 @@ def _digest(contents: Mapping[str, Any]) -> str:
 def _digest_as_read(contents: Mapping[str, Any]) -> str:
     """The same of contents that were read from JSON."""
     rest = {key: value for key, value in contents.items() if key != DIGEST}
-    text = json.dumps(rest, sort_keys=True, separators=(",", ":"))
+    text = json.dumps(rest, sort_keys=True, separators=(",", ":"), check_circular=False)
     return hashlib.sha256(text.encode()).hexdigest()
