@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 import shutil
@@ -13,10 +14,13 @@ import pytest
 from opjoule.cli.commands import main
 from opjoule.pages.plots import figures
 from opjoule.results.bundle import CHECKSUMS, CRATE, Redaction
+from opjoule.results.comparison.study.verdicts import AGREED
 from opjoule.runs.record.run_record import RunRecord
+from opjoule.runs.studies.command.study import JobStudy
+from opjoule.runs.studies.folder import find_study
 from plotted_runs import make_campaign
 from report_record import make_record
-from study_records import make
+from study_records import make, study_record
 
 
 @pytest.fixture(autouse=True)
@@ -245,26 +249,53 @@ def test_paths_and_names_are_taken_out_of_texts_and_nothing_else(text, plain):
     assert Redaction("laptop-7", "ada").text(text) == plain
 
 
-@pytest.mark.slow
-def test_a_study_s_bundle_holds_all_that_its_verdicts_are_made_of(tmp_path, monkeypatch, capsys):
-    """Opened elsewhere, figures, tables and verdicts are made again by the bundle's definition of the study."""
-    (tmp_path / "runs").mkdir()
+def records_of_s1(folder):
     for system, factor in (("leveldb", 1.0), ("sqlite", 3.0)):
         for block in range(2):
-            made = factor * (1 + block / 100)
-            make(tmp_path / "runs", system, "sd", "zipfian", "read", made, block=block + 1)
-    out, opened = tmp_path / "s1.zip", tmp_path / "opened"
-    assert main(["runs", "bundle", str(tmp_path / "runs"), "--study", "s1", "--out", str(out)]) == 0
-    assert "not drawn: Figure 5 (items of 64 B, 1 KB and 16 KB): " in capsys.readouterr().out
+            make(folder, system, "sd", "zipfian", "read", factor * (1 + block / 100), block=block + 1)
+
+
+def records_of_s3(folder):
+    parts = ({"rows": (1000, 100000)},)
+    given = {"along": (), "scale": 1.0, "seed": 1, "dataset": None, "connections": None, "cache": folder}
+    for system, mean_s in (("duckdb", 3.0), ("postgresql", 1.0)):
+        plan = JobStudy.of(find_study("s3"), {"system": system}, parts, **given).to_json()
+        for block in (1, 2):
+            reported = [
+                {"phase": "READ", "cell": {"rows": str(rows)}, "figures": {"mean_s": mean_s * rows * (1 + block / 97)}}
+                for rows in parts[0]["rows"]
+            ]
+            study_record(folder / f"{system}-{block}", "", study=plan, reported=reported, block=block)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("study", "records_of", "direction", "drawn"),
+    [
+        ("s1", records_of_s1, "open", set()),
+        ("s3", records_of_s3, AGREED, {"02-figure-2-s3-by-rows-READ.svg"}),
+    ],
+)
+def test_a_study_s_bundle_holds_all_that_its_verdicts_are_made_of(
+    study, records_of, direction, drawn, tmp_path, monkeypatch, capsys
+):
+    """Opened elsewhere, figures, tables and verdicts are made again by the bundle's definition of the study."""
+    (tmp_path / "runs").mkdir()
+    records_of(tmp_path / "runs")
+    out, opened = tmp_path / "study.zip", tmp_path / "opened"
+    assert main(["runs", "bundle", str(tmp_path / "runs"), "--study", study, "--out", str(out)]) == 0
+    assert "not drawn: Figure 5 " in capsys.readouterr().out
     assert main(["runs", "open", str(out), "--out", str(opened)]) == 0
     said = capsys.readouterr().out
     [again] = [line for line in said.splitlines() if line.startswith("draw again ")]
-    assert (opened / "study/s1/study.toml").is_file() and (opened / "run-record.md").is_file()
+    assert (opened / f"study/{study}/study.toml").is_file() and (opened / "run-record.md").is_file()
     assert (opened / "program/host/opjoule/results/comparison/study/verdicts.py").is_file()
     monkeypatch.chdir(tmp_path)
     assert main(["runs", *again.split()[3:]]) == 0
     packed = {path.name: path.read_bytes() for path in (opened / "figures").iterdir()}
-    assert "s1-conclusions.csv" in packed and b"direction  " in packed["methods.txt"]
+    verdicts = csv.DictReader(io.StringIO(packed[f"{study}-conclusions.csv"].decode()))
+    assert direction in {verdict["direction"] for verdict in verdicts} and b"direction  " in packed["methods.txt"]
+    assert {name for name in packed if name.endswith(".svg")} == drawn
     assert {path.name: path.read_bytes() for path in (tmp_path / "figures").iterdir()} == packed
 
 

@@ -9,44 +9,11 @@ from pathlib import Path
 import pytest
 from opjoule.base.units import Quantity
 from opjoule.energy.comparison import differ, ratio
-from opjoule.energy.operations.board_files import MARKS_FILE
-from opjoule.meters.chips.ina219 import ina219_breakout
 from opjoule.results.comparison.study.rows import PhaseRow, StudyTable, read_studies
 from opjoule.results.comparison.study.table import best_systems, not_supported
-from opjoule.runs.evaluation.collection import collect
-from opjoule.runs.evaluation.evidence import Evidence
-from opjoule.runs.record.run_record import RunRecord
-from raw_record import running_record
+from study_records import study_record
 
 GAIN = "bench: shunt"
-STUDY = {
-    "name": "suite",
-    "study": "s9",
-    "called": "A study",
-    "command": ["job"],
-    "files": [],
-    "phases": ["QUERY"],
-}
-STUDY |= {"cell": {"system": "one"}, "scale": 1.0, "seed": 1, "dataset": "", "parts": [], "best": {}}
-
-
-def study_record(place: Path, sensor_id: str, lost_s: tuple[float, float] | None = None) -> RunRecord:
-    """A record of a study whose job marked two stretches of 0.2 s in each run as one phase."""
-    record = running_record(place, lost_s)
-    record.update(plan={"study": STUDY}, sensor=replace(ina219_breakout(), sensor_id=sensor_id))
-    starts = [phase.start_board_ns for phase in record.run.phases if phase.name == "run"]
-    marks = [
-        {"event": event, "board_ns": start_ns + at_ms * 1_000_000, "detail": "query"}
-        for start_ns in starts
-        for event, at_ms in (("begin", 100), ("end", 300), ("begin", 500), ("end", 700))
-    ]
-    lines = [json.dumps({**mark, "event": f"phase-{mark['event']}"}) + "\n" for mark in marks]
-    (place / "raw" / MARKS_FILE).write_text("".join(lines))
-    phase = {"phase": "QUERY", "mark": "query", "cell": {}, "operations": 100, "answer": None}
-    reported = {**phase, "not_supported": "", "figures": {"calls": 10}}
-    (place / "raw/run-1.results.jsonl").write_text(json.dumps(reported) + "\n")
-    collect(record, Evidence.of(record, ended_early=False))
-    return record
 
 
 def test_a_phase_has_the_shared_errors_of_its_stretches_together(tmp_path: Path) -> None:
