@@ -35,15 +35,16 @@ To begin, run one of these. Each sets up what it needs; --help then explains eve
 
 
 def check(argv: list[str]) -> None:
-    """Ends the program if the command line asks for help, or has a name that nothing has."""
+    """Ends the program if the command line is empty, asks for help, or has a name that nothing has."""
     words = _before_command(argv)
     commands, options = declared()
     values = {"--db": file_names("boards/databases"), "--device": file_names("boards/profiles")}
     values["--study"] = sorted(path.parent.name for path in STUDIES.glob("*/study.toml"))
-    if words == ["help"] or {"-h", "--help"} & {*words}:
+    if not argv or words == ["help"] or {"-h", "--help"} & {*words}:
         shown = {"databases": values["--db"], "boards": values["--device"], "commands": sorted(commands)}
-        print(HELP.format_map({name: ", ".join(names) for name, names in shown.items()}), end="")
-        sys.exit(0)
+        text = HELP.format_map({name: ", ".join(names) for name, names in shown.items()})
+        print(text, end="", file=sys.stdout if argv else sys.stderr)
+        sys.exit(0 if argv else 2)
     if words and not words[0].startswith("-") and words[0] not in commands:
         _refuse(unknown("command", words[0], sorted(commands)))
     measures = bool(words) and (words[0].startswith("-") or words[0] in ("command", "compare"))
@@ -72,7 +73,7 @@ def _before_command(argv: list[str]) -> list[str]:
 
 
 def _with_next(words: list[str]) -> Iterable[tuple[str, str]]:
-    return zip(words, [*words[1:], ""], strict=True)
+    return zip(words, [*words, ""][1:], strict=True)
 
 
 def declared() -> tuple[set[str], set[str]]:

@@ -81,6 +81,13 @@ def test_help_says_how_to_begin(clone, words):
     assert not (clone / ".venv").exists()
 
 
+def test_without_a_word_it_says_how_to_begin_as_an_error(clone):
+    ended = started(clone)
+    assert ended.returncode == 2 and ended.stdout == ""
+    assert ended.stderr == started(clone, "--help").stdout
+    assert not (clone / ".venv").exists()
+
+
 def test_an_unfilled_environment_is_filled_by_the_python_that_made_it(clone, tmp_path):
     """The Python of .venv starts first, and cannot make its own folder anew."""
     shutil.copytree(clone, tmp_path / "clone")
