@@ -72,8 +72,8 @@ class Step:
     wanted: frozenset[str] = frozenset()
     """The parts that this call needs."""
     lane: str = "build"
-    """Steps of one lane run one after the other, lanes side by side. All wait for lane "packages", but "environment" only
-    if the packages of .venv are missing; "firmware" waits for "environment", too."""
+    """Steps of one lane run one after the other, lanes side by side. All wait for lane "packages", "environment" only
+    if what makes .venv is missing; "firmware" waits for "environment", too."""
     folder: Path = STAMPS
     """Folder of the stamp: the one that the step makes."""
     done: Callable[[], bool] | None = None
