@@ -1,7 +1,6 @@
 """Raw files of a record, read while they grow: power in blocks, and the progress notes of the measurement."""
 
 import json
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -118,6 +117,15 @@ def _power(batch: pa.RecordBatch) -> tuple[Int64Array, Float64Array]:
 
 
 @dataclass(frozen=True)
+class PhaseNoted:
+    """A phase that has begun."""
+
+    name: str
+    repeat: int
+    repeats: int
+
+
+@dataclass(frozen=True)
 class TimeNoted:
     """Progress of the measurement at one moment."""
 
@@ -135,8 +143,8 @@ class GrowingNotes:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._read_bytes = 0
-        self.phases: list[tuple[int, str]] = []
-        """(meter_ns, title) of each phase's beginning."""
+        self.phase: PhaseNoted | None = None
+        """The newest phase."""
         self.counts: list[tuple[int, float]] = []
         """(meter_ns, operations of the phase so far); a phase begins with 0."""
         self.reached: list[tuple[int, int]] = []
@@ -156,7 +164,7 @@ class GrowingNotes:
             entry = json.loads(line)
             at_ns = int(entry["meter_ns"])
             if "phase" in entry:
-                self.phases.append((at_ns, str(entry["phase"])))
+                self.phase = PhaseNoted(str(entry["phase"]), int(entry["repeat"]), int(entry["repeats"]))
                 self.counts.append((at_ns, 0.0))
                 self.reached = []
             if "board_ns" in entry:
@@ -179,8 +187,6 @@ class GrowingNotes:
 
 
 SETTLE: Final = "settle"
-_REPEAT: Final = re.compile(r"\((\d+) of \d+\)")
-"""Number of the repeat in a phase's title on the terminal, for example "run (1 of 3)"."""
 
 
 @dataclass(frozen=True)
@@ -216,10 +222,9 @@ class GrowingPhases:
         """Finished phases, and the running one once its beginning is known; empty without a board."""
         self._read_run()
         reached = tuple(notes.reached)
-        title = notes.phases[-1][1] if notes.phases else ""
-        about = (self._mark, title, reached)
+        about = (self._mark, notes.phase, reached)
         if about != self._placed[0] or not self._placed[1]:
-            self._placed = about, list(self._place(title, reached))
+            self._placed = about, list(self._place(notes.phase, reached))
         return self._placed[1]
 
     def _read_run(self) -> None:
@@ -231,23 +236,21 @@ class GrowingPhases:
         except (OpJouleError, OSError):
             return  # not begun yet
 
-    def _place(self, title: str, reached: tuple[tuple[int, int], ...]) -> Iterator[PlacedPhase]:
+    def _place(self, newest: PhaseNoted | None, reached: tuple[tuple[int, int], ...]) -> Iterator[PlacedPhase]:
         if not (self._phases or reached) or (to_meter := self._map()) is None:
             return
         for phase in self._phases:
             ends_ns = to_meter.to_target(phase.start_board_ns), to_meter.to_target(phase.end_board_ns)
             yield PlacedPhase(phase.name, phase.repeat, *ends_ns)
-        if not reached:
+        if not (reached and newest):
             return
-        name, (noted_ns, began_board_ns) = title.split(" (", maxsplit=1)[0].strip(), reached[0]
+        noted_ns, began_board_ns = reached[0]
         start_ns = to_meter.to_target(began_board_ns)
-        if name != SETTLE:  # settle begins at the end of the previous phase, but its note comes later
+        if newest.name != SETTLE:  # settle begins at the end of the previous phase, but its note comes later
             self.late_ns = start_ns - noted_ns
         if not any(phase.start_board_ns == began_board_ns for phase in self._phases):
             end_ns = to_meter.to_target(reached[1][1]) if len(reached) > 1 else None
-            numbered = _REPEAT.search(title)
-            last = self._phases[-1].repeat if self._phases else 1
-            yield PlacedPhase(name, int(numbered[1]) if numbered else last, start_ns, end_ns)
+            yield PlacedPhase(newest.name, newest.repeat, start_ns, end_ns)
 
     def _map(self) -> ClockMap | None:
         """Clock map from the board to the meter; None before there are enough round trips."""

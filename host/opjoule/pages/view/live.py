@@ -16,7 +16,7 @@ from opjoule.pages.view.growing import GrowingNotes, GrowingPhases, GrowingPower
 from opjoule.pages.view.replies import columns_of, power_values, report_of, rounded, stated_row, stretch_of
 from opjoule.results.answer import open_answer
 from opjoule.results.tracks import joined
-from opjoule.runs.measuring.progress import PROGRESS
+from opjoule.runs.measuring.progress import PROGRESS, phase_title
 from opjoule.runs.record.run_record import RunRecord, reading
 
 BEING_MEASURED: Final = "being measured"
@@ -89,7 +89,7 @@ class LiveReplies:
                     "energy_j": power.energy_j(0.0, end_s)[0] if end_s else None,
                     "operations_per_s": float(rates[-1]) if is_timed else None,
                     "temperature_c": notes.temperature_c,
-                    "phase": notes.phases[-1][1].strip() if notes.phases else None,
+                    "phase": notes.phase and phase_title(notes.phase.name, notes.phase.repeat, notes.phase.repeats),
                     **self._times(),
                 },
             }

@@ -90,11 +90,11 @@ class Execution:
         self._unfetched: list[WorkloadRun] = []
         self._probe_files: list[str] = []
         self._board_faults: list[str] = []
-        self._repeats = plan.repeats
+        self._repeats = 1
+        """Number of repeats while they are carried out; 1 before and after them."""
         self._rest: Rest | None = None
         """Power of the last baseline; of the rest before all work, while a repeat is prepared."""
         self._rest_before: Rest | None = None
-        self._in_repeats = False
         self._written, self._before_bytes = False, 0
         self.phases: list[Phase] = []
         self.summaries: dict[str, dict[str, Any]] = {}
@@ -122,11 +122,12 @@ class Execution:
             for step in steps:
                 self._do(step, 1)
             self._study = self._study.after(self.summaries)
-            repeat, self._in_repeats = 0, True
+            repeat = 0
             while repeat < self._plan.repeats or not enough(repeat):
                 repeat += 1
-                self._repeats = max(self._repeats, repeat)
+                self._repeats = max(self._plan.repeats, repeat)
                 self._repeat(repeat)
+        self._repeats = 1
         self._begin_files("controls")
         for step in self._study.controls(self._board):
             self._do(step, 1)
@@ -159,10 +160,8 @@ class Execution:
             self._board.preparation.before_run()  # otherwise it was called before the repeat's own idle phase
         pending = self._board.probe.pending_write_bytes() if step.role in WORKED else 0
         tag, workload = f"{step.name}-{repeat}", step.runs
-        title = step.name
-        if step.role is not Role.CONTROL:
-            title = f"{step.name} {self._of_repeats(repeat)}"
-        printed = self._follow(step, tag, title)
+        self._progress.phase(step.name, workload.operations or workload.lasts_s, repeat, self._repeats)
+        printed = self._follow(step, tag)
         if workload.check and tag in self.summaries:
             workload.check(self.summaries[tag], tag)
         bounds = self._bounds(step, printed)
@@ -183,10 +182,9 @@ class Execution:
             time.sleep(_POLL_S)
         return process_bounds(seen, step.name)
 
-    def _follow(self, step: Step, tag: str, title: str) -> PrintedMarks:
+    def _follow(self, step: Step, tag: str) -> PrintedMarks:
         """Starts a workload, follows its lines to the end, and keeps its summary."""
         workload = step.runs
-        self._progress.phase(title, workload.operations or workload.lasts_s)
         started_s = time.monotonic()
         printed = PrintedMarks()
         run = self._board.runner.start(
@@ -249,7 +247,7 @@ class Execution:
             self._board.preparation.before_run()
         if self._plan.idle_s <= 0:
             return
-        self._progress.phase(f"idle {self._of_repeats(repeat)}", self._plan.idle_s)
+        self._progress.phase("idle", self._plan.idle_s, repeat, self._repeats)
         start_ns = self.phases[-1].end_board_ns if worked else self._board_ns()
         self._progress.write_down(board_ns=start_ns)
         end_ns = start_ns + round(self._plan.idle_s * 1e9)
@@ -263,7 +261,7 @@ class Execution:
     def _drain(self, step: Step, repeat: int) -> None:
         """Waits until all effects of a workload are over, or until the limit has passed."""
         after = self.phases[-1]
-        self._progress.phase(f"settle {self._of_repeats(repeat)}", None)
+        self._progress.phase("settle", None, repeat, self._repeats)
         self._progress.write_down(board_ns=after.end_board_ns)
         self._await_board(after.end_board_ns)
         unsettled = self._settling.wait(self._rest, self._before_bytes, synced=self._written)
@@ -327,6 +325,3 @@ class Execution:
     def _add(self, phase: Phase) -> None:
         self.phases.append(phase)
         self._record.update(phases=self.phases)
-
-    def _of_repeats(self, repeat: int) -> str:
-        return f"({repeat} of {self._repeats})" if self._repeats > 1 and self._in_repeats else ""

@@ -29,7 +29,7 @@ class Expected:
     name: str
     """Phases of one name take about equally long."""
     shown: str
-    """First word of the phase's title."""
+    """Name of the phase in the progress: all idle phases are "idle" there, all drains "settle"."""
     length_s: float | None = None
     """Planned length [s], if there is one."""
     least_s: float = 0.0
@@ -85,12 +85,11 @@ class Pace:
         """Sets the upcoming phases."""
         self._to_come = list(phases)
 
-    def begin(self, title: str, total: float | None) -> None:
-        """Starts a phase; of the expected phases, it is the next whose word its title begins with."""
+    def begin(self, shown: str, total: float | None) -> None:
+        """Starts a phase; of the expected phases, it is the next that is shown under this name."""
         now_s = self._clock_s()
         if self._current:
             self._took_s[self._current.name].append(now_s - self._phase_s)
-        shown = title.split(" (", maxsplit=1)[0].strip()
         places = [place for place, phase in enumerate(self._to_come) if phase.shown == shown]
         self._current = None
         if places:

@@ -26,6 +26,11 @@ PROGRESS: Final = "progress.jsonl"
 """Progress of the measurement, in its record's raw/, for any observer."""
 
 
+def phase_title(name: str, repeat: int, repeats: int) -> str:
+    """For example "run (1 of 3)"; a single repeat is not numbered."""
+    return f"{name} ({repeat} of {repeats})" if repeats > 1 else name
+
+
 class ProgressNotes:
     """Appends one JSON line for each note, with the time of the newest sample. Thread-safe.
 
@@ -134,17 +139,17 @@ class PhaseProgress:
         """Sets the upcoming phases; from now on the remaining time is shown."""
         self._pace.expect(phases)
 
-    def phase(self, description: str, total: float | None) -> None:
-        """Starts a phase; `total` has the unit of advance_to(), None if unknown."""
-        self._title = description
-        self._pace.begin(description, total)
-        self.write_down(phase=description)
+    def phase(self, name: str, total: float | None, repeat: int = 1, repeats: int = 1) -> None:
+        """Starts a phase of one of `repeats` repeats; `total` has the unit of advance_to(), None if unknown."""
+        self._title = phase_title(name, repeat, repeats)
+        self._pace.begin(name, total)
+        self.write_down(phase=name, repeat=repeat, repeats=repeats)
         self._note_time()
         if self._task is None:
             self._print_line("")
             return
         self._progress.remove_task(self._task)
-        self._task = self._progress.add_task(description, total=total)
+        self._task = self._progress.add_task(self._title, total=total)
 
     def advance_to(self, done: float) -> None:
         """Sets the phase's progress to `done`."""
@@ -180,7 +185,7 @@ class PhaseProgress:
         self._line_s = time.monotonic()
         passed, left = in_words(self._pace.elapsed_s), self._pace.left
         times = f"{passed} elapsed{f', {left.words}' if left else ''}"
-        self._console.print(f"  {self._title.strip()}:{share} {times}", soft_wrap=True)
+        self._console.print(f"  {self._title}:{share} {times}", soft_wrap=True)
 
     def note(self, line: str) -> None:
         """Prints one line above the bar."""

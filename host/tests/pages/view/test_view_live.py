@@ -128,7 +128,7 @@ def test_progress_notes_phases_operations_and_temperatures_inside_its_block_alon
     lines = [json.loads(line) for line in (tmp_path / "progress.jsonl").read_text().splitlines()]
     timed = [line for line in lines if "elapsed_s" in line]
     assert [line for line in lines if line not in timed] == [
-        {"meter_ns": 5, "phase": "run"},
+        {"meter_ns": 5, "phase": "run", "repeat": 1, "repeats": 1},
         {"meter_ns": 5, "operations": 4.0},
         {"meter_ns": 5, "temperature_c": 51.5},
     ]
@@ -163,12 +163,12 @@ def seconds(clock):
 def run_of(growing):
     """A second of idle, then a run at 1000 operations a second, whose beginning the board tells."""
     round_trips(growing.directory / "raw")
-    growing.notes.add(phase="idle (1 of 3)")
+    growing.notes.add(phase="idle", repeat=1, repeats=3)
     growing.notes.add(board_ns=on_board(0.1))
     growing.grow(1.0)
     idle = usual_phase("idle-before", 1, on_board(0.1), on_board(1.0))
     RunRecord.open(growing.directory).update(phases=[idle])
-    growing.notes.add(phase="run (1 of 3)")
+    growing.notes.add(phase="run", repeat=1, repeats=3)
     growing.notes.add(board_ns=on_board(1.0) + LATE_NS)
     growing.notes.add(host_ns=time.monotonic_ns(), elapsed_s=60.0, remaining_s=3600.0, is_least=1.0)
     for second in range(1, 4):
@@ -216,14 +216,14 @@ def test_bands_lie_where_the_work_is_and_wait_until_that_is_known(growing):
     rates = replies.known["power"]({"start": "0", "end": "4", "columns": "50"})["operations"]
     began_s = next(at for at, per_s in zip(rates["bounds_s"], rates["per_s"], strict=False) if per_s)
     assert began_s == pytest.approx(1.2, abs=0.03)
-    growing.notes.add(phase="settle (1 of 3)")
+    growing.notes.add(phase="settle", repeat=1, repeats=3)
     assert [phase["name"] for phase in replies.known["run"]({})["phases"]] == ["idle-before"]
     growing.notes.add(board_ns=on_board(3.5))
     assert replies.known["run"]({})["phases"][-1]["start_s"] == pytest.approx(3.5, abs=1e-3)
 
 
 def test_without_round_trips_no_band_is_drawn(growing):
-    growing.notes.add(phase="run")
+    growing.notes.add(phase="run", repeat=1, repeats=1)
     growing.notes.add(board_ns=on_board(0.5))
     growing.grow(1.0)
     replies = LiveReplies()

@@ -27,8 +27,8 @@ def test_without_a_terminal_each_phase_is_a_line_with_the_time_passed_and_left(c
     with PhaseProgress() as progress:
         progress.phase("starting", None)
         progress.expect([Expected("idle", "idle", 3.0), Expected("run", "run", 600.0)])
-        progress.phase("idle (1 of 2)", 3.0)
-        progress.phase("run (1 of 2)", 600.0)
+        progress.phase("idle", 3.0, 1, 2)
+        progress.phase("run", 600.0, 1, 2)
     lines = capsys.readouterr().err.splitlines()
     assert lines == [
         "  starting: 0 s elapsed",
@@ -51,9 +51,12 @@ def test_time_passed_and_left_are_noted_in_the_record(tmp_path) -> None:
     notes = ProgressNotes(tmp_path / "progress.jsonl", SimpleNamespace(end_ns=5))  # type: ignore[arg-type]
     progress.expect([Expected("run", "run", 600.0)])
     with progress.noted(notes):
-        progress.phase("run (1 of 1)", None)
+        progress.phase("run", None, 1, 1)
         progress.write_down(board_ns=77)
     phase, time_noted, reached = map(json.loads, (tmp_path / "progress.jsonl").read_text().splitlines())
-    assert phase["phase"] == "run (1 of 1)" and reached == {"meter_ns": 5, "board_ns": 77}
+    assert phase == {"meter_ns": 5, "phase": "run", "repeat": 1, "repeats": 1} and reached == {
+        "meter_ns": 5,
+        "board_ns": 77,
+    }
     assert 599.0 < time_noted["remaining_s"] <= 600.0 and time_noted["is_least"] is False
     assert time_noted["elapsed_s"] >= 0.0 and time_noted["host_ns"] > 0
