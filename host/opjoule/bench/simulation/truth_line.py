@@ -26,8 +26,8 @@ from opjoule.runs.evaluation.quantities.definition import ALL_TOLD, Definition
 from opjoule.runs.record.phases import Cycle, Phase, worked_repeats
 from opjoule.runs.record.run_record import RunRecord
 
-UNSEEN: Final = 0.001
-"""Energy of the medium's reads over that of all operations up to which no figure shows it."""
+UNSEEN: Final = 0.1
+"""Energy of the medium's reads over a figure's uncertainty up to which it does not matter which kind caused them."""
 WHOLE = "energy_j"
 """Column of the file with the total energy of all parts."""
 
@@ -149,14 +149,15 @@ def known_figures(record: Path) -> list[KnownFigure]:
 def _kinds(parts_j: dict[str, float], result: dict[str, Any], above_idle_j: float | None) -> list[KnownFigure]:
     """Each kind of operation with energy: what it causes in all, and while it is carried out.
 
-    A single kind has caused the medium's reads. Of several kinds nothing is said, since it is not known which did.
+    A single kind has caused the medium's reads. Of several kinds it is not known which did: a figure that could show
+    these reads is left out.
     """
     counts = {kind: entry["count"]["value"] for kind, entry in by_kind(result).items()}
     own_j = {kind: parts_j[kind] for kind in counts if parts_j.get(kind)}
-    if (reading_j := parts_j.get(READING, 0.0)) > UNSEEN * math.fsum(own_j.values()):
-        if len(counts) > 1:
-            return []
+    reading_j = parts_j.get(READING, 0.0)
+    if len(counts) == 1:
         own_j = {kind: drawn_j + reading_j for kind, drawn_j in own_j.items()}
+        reading_j = 0.0
     told_j = dict(own_j)
     writing = [kind for kind in told_j if kind not in READS]
     if len(counts) == 1 and above_idle_j is not None:
@@ -165,12 +166,13 @@ def _kinds(parts_j: dict[str, float], result: dict[str, Any], above_idle_j: floa
         told_j |= {writing[0]: above_idle_j - math.fsum(told_j.values()) + told_j[writing[0]]}
     figures = []
     for kind, entry in by_kind(result).items():
-        if not (own_j.get(kind) and counts[kind]):
+        if not (own_j.get(kind) and (count := counts[kind])):
             continue
+        known = [KnownFigure(kind, own_j[kind] / count, from_json(entry["energy_per_operation_j"]))]
         told = entry.get(ALL_TOLD)
         if told and above_idle_j is not None and (len(writing) == 1 or len(counts) == 1):
-            figures.append(KnownFigure(f"{kind}, all told", told_j[kind] / counts[kind], from_json(told)))
-        figures.append(KnownFigure(kind, own_j[kind] / counts[kind], from_json(entry["energy_per_operation_j"])))
+            known.insert(0, KnownFigure(f"{kind}, all told", told_j[kind] / count, from_json(told)))
+        figures += [one for one in known if reading_j <= UNSEEN * (one.stated.u or math.inf) * count]
     return figures
 
 

@@ -125,10 +125,23 @@ def test_a_result_that_withholds_its_kinds_has_the_truth_of_the_rest(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("kinds", "truths"), [(("read",), ["read, all told 25.00 mJ", "read 5.33 mJ"]), (("read", "update"), [])]
+    ("kinds", "reading_j", "truths"),
+    [
+        (("read",), 3, ["read, all told 25.00 mJ", "read 5.33 mJ"]),
+        (("read", "update"), 3, []),
+        (
+            ("read", "update"),
+            0.3,
+            ["read, all told 3.33 mJ", "read 3.33 mJ", "update, all told 21.67 mJ", "update 3.33 mJ"],
+        ),
+    ],
 )
-def test_the_mediums_reads_belong_to_a_single_kind_and_of_several_nothing_is_said(tmp_path, kinds, truths):
-    (tmp_path / "simulator-parts.csv").write_text(f"board_ns,read,update,reading\n0,0,0,0\n{30 * SECOND_NS},5,5,3\n")
+def test_the_mediums_reads_belong_to_a_single_kind_and_of_several_no_figure_may_show_them(
+    tmp_path, kinds, reading_j, truths
+):
+    (tmp_path / "simulator-parts.csv").write_text(
+        f"board_ns,read,update,reading\n0,0,0,0\n{30 * SECOND_NS},5,5,{reading_j}\n"
+    )
     number = {"value": 0.01, "u": 0.005, "unit": "J"}
     kind = {
         "count": {"value": 1000, "u": 0, "unit": "1"},
