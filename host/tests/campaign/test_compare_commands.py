@@ -269,7 +269,7 @@ def test_help_of_both_forms_leads_to_measuring(capsys):
 @pytest.mark.rig
 @pytest.mark.end_to_end
 def test_a_command_that_works_twice_as_long_uses_about_twice_the_energy_of_the_simulated_board(tmp_path):
-    work = "python3 -c 'import time; end = time.monotonic() + {}\nwhile time.monotonic() < end: pass'"
+    work = "python3 -c 'import time; end = time.process_time() + {}\nwhile time.process_time() < end: pass'"
     rig = ["--device", "rpi4", "--simulate", "--blocks", "2", "--out", str(tmp_path / "out"), "--json"]
     ended = subprocess.run(
         [sys.executable, "-m", "opjoule.cli.start", "compare", *rig, "--", work.format(1), work.format(2)],
@@ -281,7 +281,7 @@ def test_a_command_that_works_twice_as_long_uses_about_twice_the_energy_of_the_s
     )
     assert ended.returncode in (0, 6), ended.stderr
     [above, _, time] = json.loads(ended.stdout)["contrasts"]
-    assert 1.5 < above["ratio"] < 2.6 and 1.7 < time["ratio"] < 2.3
+    assert 1.5 < above["ratio"] < 2.6 and 1.4 < time["ratio"] < 2.8
 
 
 @pytest.mark.parametrize(
