@@ -140,6 +140,29 @@ class Timeline:
         return table
 
     @cached_property
+    def worked(self) -> float:
+        """Time for which operations work at most, relative to the median of their kind.
+
+        Together they work no longer than the processor time that the record counted from the first to the last.
+        Infinite if no operation is cut short by this.
+        """
+        made = self.operations
+        length_s, kinds = made.duration_ns * 1e-9, made.counts()
+        at_s = seconds(np.array([made.board_ns[0], made.board_ns[-1] + made.duration_ns[-1]]))
+        counted_s = self.samples["process_cpu_s"].to_numpy()
+        cpu_s = float(np.diff(np.interp(at_s, seconds(self.samples["board_ns"].to_numpy()), counted_s))[0])
+        relative = np.zeros(len(made))
+        for name in kinds:
+            rows = made.of_kind(name)
+            relative[rows] = length_s[rows] / np.median(length_s[rows])
+        if not 0.0 < cpu_s < length_s.sum():
+            return np.inf
+        order = np.argsort(relative)
+        within_s = np.cumsum(length_s[order])
+        beyond_s = np.append(np.cumsum((length_s / relative)[order][::-1])[::-1][1:], 0.0)
+        return float(np.interp(cpu_s, within_s + relative[order] * beyond_s, relative[order]))
+
+    @cached_property
     def activities(self) -> Mapping[str, Intervals]:
         """The engine's background work, as the attribution sees it."""
         return background(self.events)
@@ -239,7 +262,8 @@ def drawn_operations(
 ) -> tuple[list[Piece], dict[str, float]]:
     """Pieces and true energies of the operations: a power while an operation works, plus an energy per operation.
 
-    Operations take longer while background work runs, but on average they cost no more.
+    Operations take longer while background work runs, but on average they cost no more. All together they work no
+    longer than the processor time of the record.
 
     Args:
         woken_s: work of going to sleep and waking up.
@@ -251,14 +275,15 @@ def drawn_operations(
     for name in made.counts():
         rows = made.of_kind(name)
         usual_s = float(np.median(length_s[rows]))
+        most_s = timeline.worked * usual_s
         longest_s = LONG * float(np.quantile(length_s[rows], 0.99))
         if "compaction" in timeline.activities and name not in READS:
             longest_s = min(longest_s, max(SLEPT_S, LONG * usual_s))
-        works_s = np.where(length_s[rows] > longest_s, usual_s + woken_s, length_s[rows])
+        works_s = np.minimum(np.where(length_s[rows] > longest_s, usual_s + woken_s, length_s[rows]), most_s)
         state = timeline.beside[rows]
         mean_s = np.bincount(state, works_s) / np.maximum(np.bincount(state), 1)
         works_s *= works_s.mean() / mean_s[state]
-        energy_j[rows] = powers.operations_j(rng, name, works_s, usual_s) + loader_j
+        energy_j[rows] = powers.operations_j(rng, name, works_s, min(usual_s, most_s)) + loader_j
         true_j[name] = float(energy_j[rows].sum())
     threads = [made.thread == thread for thread in np.unique(made.thread)]
     return [Steady(begin_s[t], (begin_s + length_s)[t], energy_j[t]) for t in threads], true_j

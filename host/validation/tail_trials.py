@@ -88,6 +88,7 @@ def main() -> int:
         metavar="US",
         help="work of an operation that waited, beyond the usual [us]; otherwise drawn from 0 to 100",
     )
+    parser.add_argument("--kinds", action="store_true", help="a table of the kinds of operation alone")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
     by_record: dict[str, list[Held]] = {}
@@ -96,6 +97,8 @@ def main() -> int:
         with ProcessPoolExecutor(options.jobs) as pool:
             made = pool.map(one, range(options.seed, options.seed + options.trials), chunksize=2)
             by_record[record.name] = [figure for some in made for figure in some]
+    if options.kinds:
+        by_record = {name: [figure for figure in parts if figure.name in KINDS] for name, parts in by_record.items()}
     everything = [figure for some in by_record.values() for figure in some]
     seeds = f"{options.seed} to {options.seed + options.trials - 1}"
     sensor = f", a sensor in the medium's supply ({options.storage_sensor})" if options.storage_sensor else ""
@@ -109,7 +112,7 @@ def main() -> int:
     for name, parts in by_record.items():
         print(line(name, parts))
     print(line("every kind", [figure for figure in everything if figure.name in KINDS]))
-    for name in dict.fromkeys(figure.name for figure in everything if figure.name not in KINDS):
+    for name in dict.fromkeys(figure.name for figure in everything if options.kinds or figure.name not in KINDS):
         print(line(name, [figure for figure in everything if figure.name == name]))
     print(line("**all**", everything))
     for figure in everything:

@@ -64,7 +64,10 @@ def attribute_runs(works: Sequence[Work]) -> list[Attribution]:
         rivals = (*media.alike, *media.placed, *media.held)
         rivals_j = list(pool.map(energies_of, [without.with_medium(rival) for rival in rivals]))
         by_time = (-BY_TIME, 1.0 - BY_TIME) if columns.longer_s.any() else ()
-        waits_j = list(pool.map(energies_of, map(columns.with_more_by_time, by_time)))
+        waiting = [columns.with_more_by_time(part) for part in by_time]
+        if any(run.brief for run in runs):
+            waiting.append(PartColumns.joined([run.brief or run.columns for run in runs]).with_medium(media.best))
+        waits_j = list(pool.map(energies_of, waiting))
         seen = [run.seen for run in runs if run.seen]
         operations_seen = len(seen) == len(runs)  # otherwise the meter saw all of the time
         seen_j = energies_of(PartColumns.joined(seen).with_medium(media.best)) if operations_seen else None
@@ -196,7 +199,7 @@ def _with_rivals(
 
     Args:
         rivals_j: energies with another model of the medium, in the order of `media`, shape (q,) each.
-        waits_j: energies with the least and the greatest cost of a wait, shape (q,) each; empty if few wait.
+        waits_j: energies with other costs of a wait, shape (q,) each.
     """
     left = iter(rivals_j)
     alike, placed, held = (list(islice(left, len(models))) for models in (media.alike, media.placed, media.held))

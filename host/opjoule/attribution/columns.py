@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -25,13 +25,26 @@ FEW: Final = 16
 """Number of operations of usual length added to a neighbourhood, which may have few of its own."""
 
 
-def beyond_count(count: Float64Array, busy_s: Float64Array, group: Groups) -> tuple[Float64Array, Float64Array]:
-    """Excess of a window's busy time, as a number of usual operations, near and far; each of shape (n, kinds).
+class Beyond(NamedTuple):
+    """What the busy time of operations says beyond their number, as a number of usual operations, (n, kinds) each.
 
-    A longer operation does more work, or it waits, for a compaction or a slower processor. The near excess is relative
-    to the usual time in the neighbourhood, where all kinds are assumed to slow down alike. The far excess is relative
-    to the usual time with the same background work in the whole run. Both sum to zero over the run for each kind, so
-    that they absorb scatter and move no energy between kinds and activities.
+    All sum to zero over the run for each kind, so that they absorb scatter and move no energy between kinds and
+    activities.
+    """
+
+    near: Float64Array
+    """Excess of a window's busy time over the usual time in its neighbourhood."""
+    far: Float64Array
+    """Excess over the usual time with the same background work in the whole run."""
+    slowed: Float64Array
+    """Excess of the usual time in the neighbourhood over that in the whole run."""
+
+
+def beyond_count(count: Float64Array, busy_s: Float64Array, group: Groups) -> Beyond:
+    """Excess of a window's busy time, near and far, and that of its neighbourhood.
+
+    A longer operation does more work, or it waits, for a compaction or a slower processor. In a neighbourhood, all
+    kinds are assumed to slow down alike.
     """
     by_kind = zip(count.T, busy_s.T, strict=True)
     usual_s = np.stack([_usual_s(*kind, group.state)[group.state] for kind in by_kind], axis=1)
@@ -41,8 +54,9 @@ def beyond_count(count: Float64Array, busy_s: Float64Array, group: Groups) -> tu
     taken_s = np.bincount(group.near, busy_s.sum(axis=1)) + few_s
     slower = (taken_s / (np.bincount(group.near, expected_s) + few_s))[group.near]
     near = busy_s / (usual_s * slower[:, None]) - count
-    near -= count * near.sum(axis=0) / np.maximum(count.sum(axis=0), 1e-300)
-    return near, busy_s / usual_s - count
+    slowed = count * (slower[:, None] - 1.0)
+    counted = count / np.maximum(count.sum(axis=0), 1e-300)
+    return Beyond(near - counted * near.sum(axis=0), busy_s / usual_s - count, slowed - counted * slowed.sum(axis=0))
 
 
 def _usual_s(count: Float64Array, busy_s: Float64Array, label: IntArray) -> Float64Array:
@@ -73,14 +87,16 @@ class ColumnSets:
 class PartColumns:
     """Activity in each window, by part.
 
-    A kind of operation has three columns: the number of its operations, and their excess of busy time within and
-    between groups of neighbouring windows. Within groups an excess is more work; between groups it may be waiting, and
-    its coefficient may have either sign. An activity has two columns, between and within groups, because its power may
-    change while it lasts.
+    A kind of operation has four columns: the number of its operations, their excess of busy time within and between
+    groups of neighbouring windows, and how much longer than usual they take in a group. Within groups an excess is more
+    work; between groups it may be waiting, and its coefficient may have either sign. An operation of a slower group may
+    cost more, as much or less; this column is used within groups and belongs to no part. Without it the groups of quick
+    operations, which contain most, would decide what an operation costs. An activity has two columns, between and
+    within groups, because its power may change while it lasts.
     """
 
     of_kind: Mapping[str, Float64Array]
-    """shape (n, 3) each"""
+    """shape (n, 4) each"""
     of_activity: Mapping[str, Float64Array]
     """shape (n,) each"""
     longer_s: Float64Array
@@ -113,13 +129,13 @@ class PartColumns:
             strays: relative error of neighbours for a waiting client, equal for each operation; otherwise 0.
             waiting: many operations wait, so that half of their energy is assumed to follow their time.
         """
-        near, far = beyond_count(count, busy_s, group)
-        of_kind = {name: np.stack([count[:, at], near[:, at], far[:, at]], axis=1) for name, at in kinds.items()}
+        beyond = beyond_count(count, busy_s, group)
+        of_kind = {name: np.stack([column[:, at] for column in (count, *beyond)], axis=1) for name, at in kinds.items()}
         usual_s = busy_s.sum(axis=0) / np.maximum(count.sum(axis=0), 1e-300)
         if strays:
             usual_s[:] = busy_s.sum() / max(float(count.sum()), 1e-300)
         all_usual_s = count @ usual_s
-        longer_s = far @ usual_s * waiting
+        longer_s = beyond.far @ usual_s * waiting
         made = cls(of_kind, of_activity, longer_s, all_usual_s, group, math.hypot(NEIGHBOURS_U, strays))
         return made.with_more_by_time(BY_TIME) if waiting else made
 
@@ -156,7 +172,7 @@ class PartColumns:
 
     @property
     def matrix(self) -> Float64Array:
-        """All columns, shape (n, p): three per kind, the activities between and within groups, the usual time."""
+        """All columns, shape (n, p): four per kind, the activities between and within groups, the usual time."""
         activities = [column[:, None] for column in self.of_activity.values()]
         return np.concatenate([*self.of_kind.values(), *activities, *activities, self.usual_s[:, None]], axis=1)
 
@@ -164,16 +180,16 @@ class PartColumns:
     def sets(self) -> ColumnSets:
         """Sets of columns, in the order of `matrix`."""
 
-        def marked(count: int, near: int, far: int, activity_far: int, activity_near: int, usual: int) -> BoolArray:
+        def marked(of_kind: tuple[int, int, int, int], activity_far: int, activity_near: int, usual: int) -> BoolArray:
             activities = (activity_far,) * len(self.of_activity) + (activity_near,) * len(self.of_activity)
-            return np.array([*(count, near, far) * len(self.of_kind), *activities, usual], np.bool_)
+            return np.array([*of_kind * len(self.of_kind), *activities, usual], np.bool_)
 
         return ColumnSets(
-            near=marked(1, 1, 0, 0, 1, 1),
-            far=marked(1, 0, 1, 1, 0, 0),
-            free=marked(0, 0, 1, 0, 1, 1),
-            count=marked(1, 0, 0, 0, 0, 0),
-            strays=np.where(marked(0, 0, 0, 0, 0, 1), self.strays, 0.0),
+            near=marked((1, 1, 0, 1), 0, 1, 1),
+            far=marked((1, 0, 1, 0), 1, 0, 0),
+            free=marked((0, 0, 1, 1), 0, 1, 1),
+            count=marked((1, 0, 0, 0), 0, 0, 0),
+            strays=np.where(marked((0, 0, 0, 0), 0, 0, 1), self.strays, 0.0),
         )
 
     def with_more_by_time(self, part: float) -> PartColumns:
@@ -183,8 +199,8 @@ class PartColumns:
         """
         more = part * (self.longer_s != 0.0)  # runs in which few operations wait stay as they are
         of_kind = {
-            name: np.stack([count + more * far, near, far], axis=1)
-            for name, (count, near, far) in ((name, columns.T) for name, columns in self.of_kind.items())
+            name: np.stack([count + more * far, near, far, slowed], axis=1)
+            for name, (count, near, far, slowed) in ((name, columns.T) for name, columns in self.of_kind.items())
         }
         return replace(self, of_kind=of_kind, usual_s=self.usual_s + part * self.longer_s)
 
@@ -197,7 +213,8 @@ class PartColumns:
     @property
     def parts(self) -> Float64Array:
         """1 where a column belongs to a part, shape (q, p)."""
-        widths = [3] * len(self.of_kind) + [1] * len(self.of_activity)
+        widths = [4] * len(self.of_kind) + [1] * len(self.of_activity)
         membership = np.repeat(np.eye(len(widths)), widths, axis=1)
+        membership[:, 3 : 4 * len(self.of_kind) : 4] = 0.0  # slowed
         membership = np.concatenate([membership, membership[: len(self.of_kind)].sum(axis=0)[None]])
         return np.concatenate([membership, np.zeros((len(membership), len(self.of_activity) + 1))], axis=1)

@@ -20,6 +20,9 @@ FREQUENT: Final = (0.95, 0.9, 0.75, 0.5)
 """Fractions that are tried to find out whether waits are frequent."""
 BETTER: Final = 2.0
 """Factor by which a fraction of FREQUENT must lower the sum of squares, compared with RARE, for frequent waits."""
+ON_PROCESSOR: Final = 0.7
+"""Processor time [s] of a second for which operations are busy with RARE, from which waits are not frequent. It is 0.1
+to 0.4 s where writers sleep, and 0.9 to 1.2 s where other programs interrupted them now and then."""
 WAKE_NS: Final = 100_000.0
 """Greatest work of going to sleep and waking up [ns]: two context switches, a timer interrupt and cold caches. A
 Raspberry Pi 4 returns from a sleep 0.067 to 0.105 ms late, 0.05 ms of timer slack (prctl(2)) included. Source:
@@ -49,8 +52,9 @@ def longest_work(
     """Limits for the operations of a run, chosen so that their work agrees with the processor time.
 
     If at most 1 operation in 100 waits, the limit follows from the 99th percentile. If more do, such as LevelDB's
-    writers that sleep, that percentile is itself a wait. If a lower one explains the processor time that the board
-    counted far better, waits are frequent. An operation then works for at most WAKE_NS longer than the median.
+    writers that sleep, that percentile is itself a wait. If operations are off the processor for much of their time,
+    and a lower one explains the processor time that the board counted far better, waits are frequent. An operation then
+    works for at most WAKE_NS longer than the median.
     `one_thread`: the engine has one background thread.
     """
     usual = Waits.of(operations, RARE)
@@ -64,16 +68,24 @@ def longest_work(
     seconds = background_s(edges_ns, activities, one_thread=one_thread)
     beside = [of_activity[interval] for name, of_activity in seconds.items() if name != SYNC]
 
-    def left(waits: Waits) -> float:
+    def compared(waits: Waits) -> tuple[float, float]:
+        """Processor time of a busy second [s], and the sum of squares of what remains unexplained."""
         busy_s = operations_in(edges_ns, some, waits)[1].sum(axis=1)[interval]
         columns = np.stack([busy_s, *beside], axis=1)
         x = non_negative(columns.T @ columns, columns.T @ cpu_s, np.zeros(columns.shape[1], np.bool_))
-        return float(np.sum((cpu_s - columns @ x) ** 2))
+        return float(x[0]), float(np.sum((cpu_s - columns @ x) ** 2))
 
-    if BETTER * min(map(left, lower)) >= left(usual):
+    of_busy_s, left = compared(usual)
+    if of_busy_s >= ON_PROCESSOR or BETTER * min(compared(waits)[1] for waits in lower) >= left:
         return usual
     median_ns = Waits.of(operations, 0.5).longest_ns / WORKING
     return Waits((median_ns + WAKE_NS).astype(np.int64), frequent=True)
+
+
+def shortest_work(operations: OperationTable, usual: Waits) -> Waits:
+    """Limits as if an operation had waited that takes WAKE_NS longer than WORKING times the median of its kind."""
+    shortest_ns = Waits.of(operations, 0.5).longest_ns + WAKE_NS
+    return Waits(np.minimum(usual.longest_ns, shortest_ns.astype(np.int64)))
 
 
 def _counted(counters: Counters, operations: OperationTable) -> tuple[Int64Array, Int64Array, Float64Array]:

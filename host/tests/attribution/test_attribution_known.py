@@ -13,6 +13,7 @@ from attribution_trials import SCENARIOS, trial  # path set above
 from known_meter import experiment
 from known_work import Choice
 from msgspec import structs
+from opjoule.attribution import run_windows
 from opjoule.attribution.attribute import attribute_runs
 from opjoule.attribution.overlap import Waits
 from opjoule.attribution.waits import RARE
@@ -65,6 +66,20 @@ def test_kinds_that_nothing_tells_apart_are_not_told():
 def test_mix_blocks_tell_them_apart():
     kinds = [kind for kind in trial("the same in mix blocks", 6) if kind.name in {"read", "update"}]
     assert all(kind.identified for kind in kinds) and max(abs(kind.error) for kind in kinds) < 0.1
+
+
+def test_the_interval_includes_that_long_operations_wait(monkeypatch):
+    made = experiment(3, Choice(seconds=10.0))
+
+    def of_kinds(part: float):
+        """Energies and uncertainties if operations work for a part of the usual limit."""
+        monkeypatch.setattr(run_windows, "shortest_work", lambda _, usual: Waits((part * usual.longest_ns).astype(int)))
+        kinds = attribute_runs([made.work])[0].operations.values()
+        return np.array([(float(share), share.standard_u) for share in kinds]).T
+
+    (energy_j, u_j), (same_j, wider_u_j) = of_kinds(1.0), of_kinds(0.1)
+    assert energy_j == pytest.approx(same_j)
+    assert np.all(wider_u_j >= u_j) and np.any(wider_u_j > 1.01 * u_j)
 
 
 def test_parts_add_up_to_the_whole():

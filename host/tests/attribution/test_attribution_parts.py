@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from opjoule.attribution.activities import Intervals, background_s, changes_ns
 from opjoule.attribution.columns import BY_TIME, PartColumns, beyond_count
+from opjoule.attribution.fit import fits
 from opjoule.attribution.verdict import too_short
 from opjoule.attribution.window_groups import Groups, groups, stretch_edges_ns
 from opjoule.attribution.windows import Windows, window_ns
@@ -129,12 +130,29 @@ def test_a_slower_processor_is_no_more_work():
     count = np.full((640, 1), 20.0)
     busy_s = np.full((640, 1), 1e-3)
     busy_s[320:] *= 2.0
-    near, far = beyond_count(
+    near, far, slowed = beyond_count(
         count, busy_s, groups({}, np.full(640, 0.01), np.zeros(640, np.bool_), np.arange(640) // 32)
     )
     assert np.abs(near).max() < 0.05 * 20 * 16
     assert np.abs(near[330:] - near[330:].mean()).max() < 1e-9
     assert far.sum() == pytest.approx(0.0, abs=1e-9)
+    assert np.ptp(slowed[:310]) < 1e-9 and slowed[330:].mean() > slowed[:310].mean()
+
+
+def test_quick_neighbourhoods_do_not_decide_what_an_operation_costs():
+    """Operations slow down for a while. A read costs the same then, an update as much more as it takes longer."""
+    rng = np.random.default_rng(1)
+    windows, read_j, update_w = 3200, 1e-4, 0.5
+    slower = np.repeat(rng.lognormal(0.0, 0.5, windows // 16), 16)[:, None]
+    at_work = rng.uniform(0.1, 1.0, (windows, 2))
+    count = rng.poisson(at_work * np.array([40.0, 8.0]) / slower).astype(np.float64)
+    busy_s = slower * np.array([1e-4, 5e-4]) * rng.gamma(4.0 * np.maximum(count, 1e-9)) / 4.0
+    group = groups({}, np.full(windows, 0.01), np.zeros(windows, np.bool_), np.arange(windows) // 32)
+    columns = PartColumns.of({"read": 0, "update": 1}, count, busy_s, {}, group, 0.0)
+    true_j = read_j * count[:, 0], update_w * busy_s[:, 1]
+    idle_j = np.repeat(rng.normal(0.0, 2e-3, windows // 32), 32)
+    (fit,) = fits(columns.matrix, sum(true_j) + idle_j - idle_j.mean(), group, columns.sets, columns.parts, [])
+    assert fit.energy_j[:2] == pytest.approx(np.sum(true_j, axis=1), rel=0.02)
 
 
 def test_operations_of_uneven_length_move_no_energy_between_their_kind_and_the_rest():
@@ -143,10 +161,10 @@ def test_operations_of_uneven_length_move_no_energy_between_their_kind_and_the_r
     count = rng.poisson(3.0, (640, 2)).astype(np.float64)
     busy_s = count * 1e-3 * rng.lognormal(0.0, 1.0, (640, 2))
     group = groups({}, np.full(640, 0.01), np.zeros(640, np.bool_), np.arange(640) // 32)
-    near, far = beyond_count(count, busy_s, group)
-    assert near.std() > 1.0
-    assert near.sum(axis=0) == pytest.approx([0.0, 0.0], abs=1e-9)
-    assert far.sum(axis=0) == pytest.approx([0.0, 0.0], abs=1e-9)
+    beyond = beyond_count(count, busy_s, group)
+    assert beyond.near.std() > 1.0
+    for excess in beyond:
+        assert excess.sum(axis=0) == pytest.approx([0.0, 0.0], abs=1e-9)
 
 
 def test_operations_that_often_wait_count_between_one_each_and_their_time():

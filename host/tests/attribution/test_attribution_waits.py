@@ -7,20 +7,22 @@ import pytest
 from opjoule.attribution.activities import Intervals
 from opjoule.attribution.counters import Counters
 from opjoule.attribution.overlap import Waits
-from opjoule.attribution.waits import PAGE_BYTES, RARE, longest_work
+from opjoule.attribution.waits import PAGE_BYTES, RARE, longest_work, shortest_work
 from opjoule.energy.operations.operation_table import OperationTable
 
 SHORT_NS, LONG_NS, TICK_NS = 10_000, 1_100_000, 100_000_000
 SECONDS = 10
 
 
-def run_of(part: float, *, reads: float = 0.0, working: bool = False) -> tuple[OperationTable, Counters]:
-    """One thread, of whose operations a part lasts 1.1 ms, in bursts; the processor time of work, and pages read."""
+def run_of(
+    part: float, *, reads: float = 0.0, working: bool = False, long_ns: int = LONG_NS
+) -> tuple[OperationTable, Counters]:
+    """One thread, of whose operations a part is long, in bursts; the processor time of work, and pages read."""
     rng = np.random.default_rng(1)
-    count = int(SECONDS * 1e9 / (SHORT_NS + part * (LONG_NS - SHORT_NS)))
+    count = int(SECONDS * 1e9 / (SHORT_NS + part * (long_ns - SHORT_NS)))
     crowded = np.sin(np.arange(count) / count * 40.0) > 0.0
     long = rng.random(count) < 2 * part * crowded
-    duration_ns = np.where(long, LONG_NS, rng.integers(SHORT_NS // 2, SHORT_NS * 3 // 2, count))
+    duration_ns = np.where(long, long_ns, rng.integers(SHORT_NS // 2, SHORT_NS * 3 // 2, count))
     made = OperationTable.empty(count)
     made.duration_ns[:] = duration_ns
     made.board_ns[1:] = np.cumsum(duration_ns)[:-1]
@@ -46,6 +48,22 @@ def test_an_operation_that_sleeps_is_not_work_however_many_do(part):
 def test_a_long_operation_that_uses_the_processor_is_work(part):
     made, counters = run_of(part, working=True)
     assert limit_ns(made, counters) >= LONG_NS
+
+
+def test_operations_that_are_interrupted_for_a_small_part_of_the_time_do_not_wait():
+    made, counters = run_of(0.02, long_ns=150_000)
+    assert limit_ns(made, counters) >= 150_000
+    made, counters = run_of(0.06, long_ns=300_000)
+    assert limit_ns(made, counters) < 150_000
+
+
+def test_a_rival_lets_the_longest_operations_wait_and_changes_no_usual_one():
+    made, _ = run_of(0.06)
+    usual = Waits.of(made, RARE)
+    assert usual.longest_ns[0] >= LONG_NS
+    assert 10 * SHORT_NS < shortest_work(made, usual).longest_ns[0] < 20 * SHORT_NS
+    brief = Waits.of(made, 0.5)
+    assert shortest_work(made, brief).longest_ns.tolist() == brief.longest_ns.tolist()
 
 
 def test_waits_are_found_beside_a_compaction():
