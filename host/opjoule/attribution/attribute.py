@@ -25,6 +25,7 @@ from opjoule.attribution.verdict import IN_STEP, INDEPENDENT_MIN, too_short, ver
 from opjoule.attribution.windows import window_ns
 from opjoule.attribution.work import Work
 from opjoule.base.units import Quantity
+from opjoule.energy.operations.operation_table import median_ns
 from opjoule.energy.trace.power_trace import BoolArray, Float64Array
 
 MOVED_U: Final = 2.5
@@ -113,7 +114,7 @@ def _window_ns(works: Sequence[Work]) -> list[int]:
     span_ns = sum(work.end_board_ns - work.start_board_ns for work in works)
     lengths_ns = []
     for work in works:
-        latency_ns = float(np.median(work.operations.duration_ns)) if len(work.operations) else 0.0
+        latency_ns = median_ns(work.operations.duration_ns) if len(work.operations) else 0.0
         lengths_ns.append(window_ns(work.cells.period_ns, latency_ns, span_ns))
     return lengths_ns
 

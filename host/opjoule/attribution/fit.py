@@ -107,7 +107,8 @@ def fits(
         energy_j: energy of each window above idle, shape (n,).
         parts: 1 where a column belongs to a part, shape (q, p); columns unused between groups belong to no part.
     """
-    scale, blocks = _solved(columns, energy_j, group, sets)
+    scale = _scale(columns)
+    blocks = _Blocks.of(columns / scale, energy_j, group, sets)
     x = blocks.solution
     drawn = blocks.drawn(x != 0, seed)
 
@@ -145,17 +146,26 @@ def part_energies_j(
     runs: Sequence[slice],
 ) -> Float64Array:
     """Energies of the parts as from `fits`, without intervals, shape (1 + runs, q)."""
-    scale, blocks = _solved(columns, energy_j, group, sets)
-    per_unit = parts * (blocks.solution / scale)
+    scale = _scale(columns)
+    scaled = columns / scale
+    equations = _with_time(scaled, energy_j, group, sets).without_last()
+    solution, _, _ = _iterated(equations, scaled.sum(axis=0), float(energy_j.sum()), sets)
+    per_unit = parts * (solution / scale)
     return np.stack([per_unit @ columns[windows].sum(axis=0) for windows in all_and_each(len(columns), runs)])
 
 
-def _solved(
-    columns: Float64Array, energy_j: Float64Array, group: Groups, sets: ColumnSets
-) -> tuple[Float64Array, _Blocks]:
-    scale = np.sqrt(np.mean(columns**2, axis=0))
+def _scale(columns: Float64Array) -> Float64Array:
+    """Root mean square of each column, 1 for an empty one, shape (p,)."""
+    scale = np.asarray(np.sqrt(np.mean(columns**2, axis=0)), np.float64)
     scale[scale == 0] = 1.0
-    return scale, _Blocks.of(columns / scale, energy_j, group, sets)
+    return scale
+
+
+def _with_time(columns: Float64Array, energy_j: Float64Array, group: Groups, sets: ColumnSets) -> Equations:
+    """Equations with a further column, used between groups: the time of each window."""
+    time = group.duration_s / group.duration_s.sum()
+    both = np.concatenate([columns, time[:, None]], axis=1)
+    return Equations.of(both, energy_j, group, np.append(sets.near, False), np.append(sets.far, True))
 
 
 @dataclass(frozen=True)
@@ -187,12 +197,8 @@ class _Blocks:
         group: Groups,
         sets: ColumnSets,
     ) -> _Blocks:
-        time = group.duration_s / group.duration_s.sum()
-        both = np.concatenate([columns, time[:, None]], axis=1)
-        with_time = Equations.of(both, energy_j, group, np.append(sets.near, False), np.append(sets.far, True))
-        equations = Equations(
-            with_time.gram[..., :-1, :-1], with_time.moment[..., :-1], with_time.square, with_time.rows
-        )
+        with_time = _with_time(columns, energy_j, group, sets)
+        equations = with_time.without_last()
         total, whole_j = columns.sum(axis=0) * sets.far, float(energy_j.sum())
         x, variance, known = _iterated(equations, columns.sum(axis=0), whole_j, sets)
         gram, moment = equations.weighted(variance)

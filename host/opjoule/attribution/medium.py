@@ -72,11 +72,39 @@ class Transfers:
             held: part of the tail's power in pauses that are cut short, from 0 to 1.
             opening: part of that first sample, without the medium's busy time, that is after the first transfer.
         """
-        ends_s = np.minimum(self.ended_s + length_s, self.finishes_s)
-        inside_s = np.maximum(ends_s - self.begins_s, 0.0)
-        whole = np.where(self.resumes_s >= self.ended_s + length_s, 1.0, held)
-        between = np.where(self.opens & (self.paused_s >= length_s), opening, held)
-        return np.where(self.moves, between * self.between_s, whole * inside_s)
+        tail_s = np.empty(self.moves.size)
+        between = np.where(self._opens_after_s >= length_s, opening, held)
+        tail_s[self._moving] = between * self.between_s[self._moving]
+        ended_s, begins_s, finishes_s, resumes_s = self._pauses
+        over_s = ended_s + length_s
+        inside_s = np.minimum(over_s, finishes_s)
+        inside_s -= begins_s
+        np.maximum(inside_s, 0.0, out=inside_s)
+        inside_s[resumes_s < over_s] *= held
+        tail_s[self._still] = inside_s
+        return tail_s
+
+    @cached_property
+    def _moving(self) -> npt.NDArray[np.intp]:
+        """Indices of the stretches with bytes."""
+        return np.flatnonzero(self.moves)
+
+    @cached_property
+    def _still(self) -> npt.NDArray[np.intp]:
+        """Indices of the stretches without bytes."""
+        return np.flatnonzero(~self.moves)
+
+    @cached_property
+    def _opens_after_s(self) -> Float64Array:
+        """Length of the pause before each stretch with bytes that opens a transfer; minus infinity for the others."""
+        return np.where(self.opens, self.paused_s, -np.inf)[self._moving]
+
+    @cached_property
+    def _pauses(self) -> tuple[Float64Array, Float64Array, Float64Array, Float64Array]:
+        """`ended_s`, `begins_s`, `finishes_s` and `resumes_s` of the stretches without bytes."""
+        columns = self.ended_s, self.begins_s, self.finishes_s, self.resumes_s
+        ended_s, begins_s, finishes_s, resumes_s = (column[self._still] for column in columns)
+        return ended_s, begins_s, finishes_s, resumes_s
 
 
 TAILS: Final = 8
@@ -246,6 +274,8 @@ class _Search:
     runs: Sequence[MediumRun]
     deviance: Callable[[list[Float64Array]], float]
     tried: list[_Tried] = field(default_factory=list)
+    values: dict[_Tried, float] = field(default_factory=dict)
+    """Model without its value -> its value."""
 
     @property
     def places(self) -> tuple[str, ...]:
@@ -309,14 +339,17 @@ class _Search:
         return best
 
     def _of(self, place: str, held: float, lengths_s: Sequence[float]) -> _Tried:
-        columns, transfers = [self._written[place]], self._transfers[place]
-        made = []
-        for length_s in lengths_s:
-            tail = [self._tail_s(transfers, length_s, held)] if length_s else []
-            model = _Tried(0.0, length_s, place, held)
-            made.append(model._replace(value=self.deviance([*columns, *tail]) + self._worth(model)))
+        made = [self._model(place, held, length_s) for length_s in lengths_s]
         self.tried.extend(made)
         return min(made)
+
+    def _model(self, place: str, held: float, length_s: float) -> _Tried:
+        """The model with a length of the tail; rounds of the search share lengths, whose deviance is computed once."""
+        model = _Tried(0.0, length_s, place, held)
+        if model not in self.values:
+            tail = [self._tail_s(self._transfers[place], length_s, held)] if length_s else []
+            self.values[model] = self.deviance([self._written[place], *tail]) + self._worth(model)
+        return model._replace(value=self.values[model])
 
     def _columns(self, tried: _Tried) -> MediumColumns:
         written_bytes = self._written[tried.place]

@@ -177,6 +177,10 @@ class Equations:
         rows = np.array([len(near_rows) - len(mean), len(far_rows) - settling, settling])
         return cls(whole[..., :-1, :-1], whole[..., :-1, -1], whole[..., -1, -1], np.maximum(rows, 1.0))
 
+    def without_last(self) -> Equations:
+        """The equations without the last column."""
+        return Equations(self.gram[..., :-1, :-1], self.moment[..., :-1], self.square, self.rows)
+
     def variance(self, x: Float64Array) -> Float64Array:
         """Mean square of the residuals of x in each set, shape (3,)."""
         left = (

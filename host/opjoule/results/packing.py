@@ -49,4 +49,4 @@ def pack_times(times_s: Floats) -> dict[str, Any]:
 
 def _text(codes: npt.NDArray[Any]) -> str:
     by_significance = codes.view(np.uint8).reshape(len(codes), codes.itemsize).T
-    return base64.b64encode(zlib.compress(by_significance.tobytes(), 9)).decode("ascii")
+    return base64.b64encode(zlib.compress(by_significance.tobytes())).decode("ascii")

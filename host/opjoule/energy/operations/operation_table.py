@@ -32,8 +32,26 @@ class Latency:
 def latency_s(duration_ns: Int64Array) -> Latency:
     """Latency of the operations with these durations, shape (n,), n >= 1."""
     ranks = [max(math.ceil(duration_ns.size * percent / 100), 1) - 1 for percent in PERCENTILES]
-    found_ns = np.partition(duration_ns, ranks)[ranks]
-    return Latency(float(duration_ns.mean()) * 1e-9, *(float(latency_ns) * 1e-9 for latency_ns in found_ns))
+    found_ns = _at_ranks(duration_ns, ranks)
+    return Latency(float(duration_ns.mean()) * 1e-9, *(latency_ns * 1e-9 for latency_ns in found_ns))
+
+
+def median_ns(duration_ns: Int64Array) -> float:
+    """Median of some durations [ns], shape (n,), n >= 1: that of numpy, in less than half of its time."""
+    return float(np.mean(_at_ranks(duration_ns, [(duration_ns.size - 1) // 2, duration_ns.size // 2])))
+
+
+def _at_ranks(values: Int64Array, ranks: Sequence[int]) -> list[int]:
+    """Values at some rising places, from 0, of the sorted values.
+
+    numpy finds one place several times as fast as several at once; each further one is among the values behind it.
+    """
+    found, behind = [], 0
+    for rank in ranks:
+        values = np.partition(values, rank - behind)[rank - behind :]
+        found.append(int(values[0]))
+        behind = rank
+    return found
 
 
 LOADER_KINDS: Final = ("read", "update", "insert", "read-modify-write", "scan", "remove")
@@ -44,6 +62,8 @@ KINDS_MAX: Final = 127
 """Maximum number of kinds that the column of operations.parquet can number."""
 PART_ROWS: Final = 1 << 16
 """Number of rows of one part."""
+_EXACT: Final = (1 << 53) // PART_ROWS
+"""Numbers below this one add up exactly in floating point, if there are at most PART_ROWS of them."""
 COLUMNS: Final = ("board_ns", "duration_ns", "kind", "thread", "bytes", "ok")
 
 
@@ -72,8 +92,12 @@ class OperationTable:
         return replace(self, **{name: getattr(self, name)[rows] for name in COLUMNS})
 
     def started_in(self, start_board_ns: int, end_board_ns: int) -> OperationTable:
-        """The rows that started in a stretch, which excludes its end; not copied."""
-        return self.select(slice(*np.searchsorted(self.board_ns, [start_board_ns, end_board_ns]).tolist()))
+        """The rows that started in a stretch, which excludes its end; not copied, and the same table each time."""
+        stretch_ns = start_board_ns, end_board_ns
+        if stretch_ns not in self._started:
+            some = self.select(slice(*np.searchsorted(self.board_ns, stretch_ns).tolist()))
+            return self._started.setdefault(stretch_ns, some)
+        return self._started[stretch_ns]
 
     def of_kind(self, name: str) -> BoolArray:
         """Whether each row is of the kind `name`, shape (n,)."""
@@ -108,6 +132,11 @@ class OperationTable:
         return {name: latency_s(self.duration_ns[self.of_kind(name)]) for name in self.counts()}
 
     @cached_property
+    def _started(self) -> dict[tuple[int, int], OperationTable]:
+        """Stretch -> its rows, whose latencies are then computed once."""
+        return {}
+
+    @cached_property
     def _counts(self) -> list[int]:
         none = np.zeros(len(self.kinds), np.int64)
         counts = sum((np.bincount(part.kind, minlength=none.size) for part in self.parts()), none)
@@ -115,8 +144,14 @@ class OperationTable:
 
     @cached_property
     def _bytes(self) -> list[int]:
-        codes = range(len(self.kinds))
-        return [int(self.bytes[self.kind == code].sum()) if self._counts[code] else 0 for code in codes]
+        sums = [0] * len(self.kinds)
+        for part in self.parts():
+            if int(part.bytes.min()) >= 0 and int(part.bytes.max()) < _EXACT:
+                by_kind = np.bincount(part.kind, part.bytes, len(sums)).tolist()
+            else:
+                by_kind = [part.bytes[part.kind == code].sum() for code in range(len(sums))]
+            sums = [before + int(more) for before, more in zip(sums, by_kind, strict=True)]
+        return sums
 
     def renamed(self, kinds: tuple[str, ...]) -> OperationTable:
         """The same operations with codes for `kinds`, which must contain all kinds of this table."""

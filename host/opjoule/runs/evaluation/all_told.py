@@ -19,7 +19,7 @@ from opjoule.attribution.budgets import SCALE, SensorBudget
 from opjoule.attribution.shares import Attribution
 from opjoule.base.coverage import COVERAGE_FACTOR
 from opjoule.base.units import Cause, Quantity, exact, missing, unstated
-from opjoule.energy.operations.operation_table import OperationTable
+from opjoule.energy.operations.operation_table import OperationTable, median_ns
 from opjoule.runs.evaluation.quantities.attribution import READS
 from opjoule.runs.evaluation.quantities.definition import ALL_TOLD, told_path
 from opjoule.runs.evaluation.quantities.figures import Figures, over_repeats
@@ -135,7 +135,7 @@ def _by_time(repeat: Repeat, kind: str) -> Quantity | None:
 def _worked_s(operations: OperationTable, kind: str) -> float:
     """Time for which the operations of a kind worked; what is far above their median is a wait [s]."""
     duration_ns = operations.duration_ns[operations.of_kind(kind)]
-    return float(np.minimum(duration_ns, WORKS_TIMES * np.median(duration_ns)).sum()) * 1e-9
+    return float(np.minimum(duration_ns, WORKS_TIMES * median_ns(duration_ns)).sum()) * 1e-9
 
 
 def _read_bytes(repeat: Repeat) -> float:
