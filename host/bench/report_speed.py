@@ -200,8 +200,10 @@ def _system(path: Path, ends_s: list[float]) -> None:
 def timed(command: list[str]) -> tuple[list[float], float, str]:
     """(wall-clock and processor time [s], peak resident memory [B], output) of one process."""
     began_s = time.perf_counter()
+    environment = {**os.environ, "PYTHONPATH": str(HOST)}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # a user's Python keeps the modules that it has compiled
     with tempfile.TemporaryFile() as said:
-        process = subprocess.Popen(command, stdout=said, env={**os.environ, "PYTHONPATH": str(HOST)})
+        process = subprocess.Popen(command, stdout=said, env=environment)
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         took_s = time.perf_counter() - began_s

@@ -88,12 +88,18 @@ class Waits:
     @classmethod
     def of(cls, operations: OperationTable, fraction: float) -> Waits:
         """WORKING times the duration that a fraction (0 to 1) of the operations of each kind does not exceed."""
-        some = operations.select(slice(None, None, max(len(operations) // SAMPLED, 1)))
+        some = sampled(operations)
         longest = [
             WORKING * float(np.quantile(duration_ns, fraction)) if duration_ns.size else 0.0
             for duration_ns in (some.duration_ns[some.kind == kind] for kind in range(len(operations.kinds)))
         ]
         return cls(np.array(longest).astype(np.int64))
+
+
+def sampled(operations: OperationTable) -> OperationTable:
+    """At least SAMPLED of the operations and less than twice as many, evenly spread; all if there are fewer."""
+    every = len(operations) // SAMPLED
+    return operations.select(np.arange(0, len(operations), every)) if every > 1 else operations
 
 
 def operations_seen_in(
@@ -122,7 +128,8 @@ def operations_in(edge_ns: Int64Array, operations: OperationTable, waits: Waits)
     for low in range(0, len(operations), ROWS):
         rows = slice(low, min(low + ROWS, len(operations)))
         within = np.clip(first, rows.start, rows.stop)
-        window = np.repeat(np.arange(-1, windows + 1), np.diff([rows.start, *within, rows.stop]))
+        begun = np.concatenate([[rows.start], within, [rows.stop]])
+        window = np.repeat(np.arange(-1, windows + 1), np.diff(begun))
         inside = (window >= 0) & (window < windows)
         ends_ns = operations.board_ns[rows] + operations.duration_ns[rows]
         np.logical_and(inside, ends_ns <= edge_ns[np.minimum(window + 1, windows)], out=inside)

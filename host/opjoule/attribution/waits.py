@@ -10,7 +10,7 @@ import numpy as np
 from opjoule.attribution.activities import SYNC, Intervals, background_s
 from opjoule.attribution.counters import Counters
 from opjoule.attribution.least_squares import non_negative
-from opjoule.attribution.overlap import WORKING, Waits, operations_in
+from opjoule.attribution.overlap import WORKING, Waits, operations_in, sampled
 from opjoule.energy.operations.operation_table import OperationTable
 from opjoule.energy.trace.power_trace import Float64Array, Int64Array
 
@@ -57,8 +57,9 @@ def longest_work(
     works for at most WAKE_NS longer than the median.
     `one_thread`: the engine has one background thread.
     """
-    usual = Waits.of(operations, RARE)
-    lower = [Waits.of(operations, fraction) for fraction in FREQUENT]
+    few = sampled(operations)
+    usual = Waits.of(few, RARE)
+    lower = [Waits.of(few, fraction) for fraction in FREQUENT]
     if counters is None or not np.any(usual.longest_ns > APART * lower[-1].longest_ns):
         return usual
     edges_ns, interval, cpu_s = _counted(counters, operations)
@@ -78,7 +79,7 @@ def longest_work(
     of_busy_s, left = compared(usual)
     if of_busy_s >= ON_PROCESSOR or BETTER * min(compared(waits)[1] for waits in lower) >= left:
         return usual
-    median_ns = Waits.of(operations, 0.5).longest_ns / WORKING
+    median_ns = Waits.of(few, 0.5).longest_ns / WORKING
     return Waits((median_ns + WAKE_NS).astype(np.int64), frequent=True)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 from opjoule.base.errors import RecordFault
 from opjoule.energy.operations import tables
 from opjoule.energy.operations.board_files import read_events, read_system, sync_edges
-from opjoule.energy.operations.operation_table import LOADER_KINDS, OperationTable, latency_s
+from opjoule.energy.operations.operation_table import LOADER_KINDS, PART_ROWS, OperationTable, latency_s, median_ns
 from opjoule.energy.operations.schemas import EVENTS, SYSTEM
 from opjoule.energy.operations.tables import read_operations, read_parquet, write_operations
 from opjoule.energy.trace import parquet_file
@@ -104,6 +105,29 @@ def test_percentiles_are_nearest_rank(durations):
         assert at_most >= percent / 100 * len(durations) > below
     assert round(latency.max * 1e9) == max(durations)
     assert latency.mean == pytest.approx(sum(durations) / len(durations) * 1e-9)
+
+
+@given(st.lists(st.integers(1, 20) | st.integers(1, 10**15), min_size=1, max_size=300))
+@settings(max_examples=60, deadline=None)
+def test_the_median_is_numpys(durations):
+    assert median_ns(np.array(durations, np.int64)) == np.median(durations)
+
+
+def test_the_rows_of_a_stretch_are_one_table():
+    """Whatever needs their latencies takes those that were computed first."""
+    table = some_operations(50)
+    ends = int(table.board_ns[10]), int(table.board_ns[40])
+    assert rows(table.started_in(*ends)) == rows(table.select(slice(10, 40)))
+    assert table.started_in(*ends) is table.started_in(*ends) is not table.started_in(ends[0], ends[1] + 1)
+
+
+@pytest.mark.parametrize("greatest", [10**4, 1 << 50])
+def test_bytes_add_up_exactly(greatest):
+    """In floating point, odd numbers above 2^53 would not."""
+    table = some_operations(PART_ROWS + 1000)
+    table = replace(table, bytes=table.bytes * (greatest // 10**4) + 1)
+    expected = {name: sum(table.bytes[table.of_kind(name)].tolist()) for name in table.kinds}
+    assert table.bytes_by_kind() == expected
 
 
 def test_latency_by_kind_leaves_out_kinds_that_do_not_occur():
