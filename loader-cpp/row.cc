@@ -1,6 +1,7 @@
 #include "loader/row.h"
 
 #include <cstring>
+#include <numeric>
 #include <vector>
 
 namespace opjoule {
@@ -41,9 +42,8 @@ void Row::reset(std::span<const uint16_t> field_numbers, std::span<const uint32_
   if (is_even(field_numbers, lengths) && reset_even(field_numbers.size(), lengths[0])) return;
   field_count_ = field_numbers.size();
   even_ = false;
-  size_t total = values_offset();
-  for (const uint32_t each : lengths) total += each;
-  buffer_.resize(total);
+  value_bytes_ = std::accumulate(lengths.begin(), lengths.end(), uint64_t{0});
+  buffer_.resize(values_offset() + value_bytes_);
   char* out = buffer_.data();
   out[0] = kAny;
   out[1] = 0;
@@ -62,6 +62,8 @@ Status Row::assign(std::string_view stored) {
 
 Status Row::contradicts(size_t count, size_t each) {
   field_count_ = 0;
+  even_ = false;
+  value_bytes_ = 0;
   return corrupt(buffer_.size(), "says of itself that it has " + std::to_string(count) +
                                      " fields of " + std::to_string(each) + " bytes");
 }
@@ -70,6 +72,7 @@ Status Row::parse_other() {
   const char* in = buffer_.data();
   field_count_ = 0;
   even_ = false;
+  value_bytes_ = 0;
   if (buffer_.size() >= kHeaderBytes && in[0] == kAny && in[1] == 0) return parse_any();
   return corrupt(buffer_.size(), "does not start with record format 1 or 3");
 }
@@ -83,6 +86,7 @@ Status Row::parse_any() {
   if (total != buffer_.size())
     return corrupt(buffer_.size(), "has fields that add up to " + std::to_string(total));
   field_count_ = count;
+  value_bytes_ = total - values_offset();
   return Status::ok();
 }
 

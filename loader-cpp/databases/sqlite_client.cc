@@ -33,14 +33,14 @@ std::string sqlite_columns(size_t field_count, const std::string& suffix) {
   return text;
 }
 
-sqlite3_stmt* SqliteClient::prepare_on_fields(Kind kind, bool all, uint16_t field, Status& status) {
-  if (!all && field >= field_count_) {
-    status = {StatusCode::kBadInput, "sqlite: the table has no column " + column(field)};
-    return nullptr;
-  }
-  SqliteStatement& slot = on_fields_[static_cast<int>(kind)][all ? field_count_ : field];
+Status SqliteClient::prepare(Kind kind, FieldChoice fields) {
+  if (!fields.all && fields.number >= field_count_)
+    return {StatusCode::kBadInput, "sqlite: the table has no column " + column(fields.number)};
+  SqliteStatement& slot =
+      on_fields_[static_cast<int>(kind)][fields.all ? field_count_ : fields.number];
   const std::string suffix = kind == Kind::kUpdate ? "=?" : "";
-  const std::string chosen = all ? sqlite_columns(field_count_, suffix) : column(field) + suffix;
+  const std::string chosen =
+      fields.all ? sqlite_columns(field_count_, suffix) : column(fields.number) + suffix;
   std::string sql;
   switch (kind) {
     case Kind::kRead:
@@ -54,7 +54,7 @@ sqlite3_stmt* SqliteClient::prepare_on_fields(Kind kind, bool all, uint16_t fiel
             " FROM usertable WHERE YCSB_KEY>=? ORDER BY YCSB_KEY LIMIT ?";
       break;
   }
-  return once(slot, sql.c_str(), status);
+  return connection_.prepare(sql, &slot);
 }
 
 sqlite3_stmt* SqliteClient::once(SqliteStatement& slot, const char* sql, Status& status) {
@@ -62,13 +62,14 @@ sqlite3_stmt* SqliteClient::once(SqliteStatement& slot, const char* sql, Status&
   return slot.get();
 }
 
-void SqliteClient::take_row(sqlite3_stmt* row, int first_column, FieldChoice fields, Row& out) {
+inline void SqliteClient::take_row(sqlite3_stmt* row, int first_column, FieldChoice fields,
+                                   Row& out) {
   if (!fields.all || !take_even_row(row, first_column, out))
     take_any_row(row, first_column, fields, out);
 }
 
 // Takes the usual row: all fields, of one length. False if this is another.
-bool SqliteClient::take_even_row(sqlite3_stmt* row, int first_column, Row& out) {
+inline bool SqliteClient::take_even_row(sqlite3_stmt* row, int first_column, Row& out) {
   const void* column = sqlite3_column_blob(row, first_column);
   const int length = sqlite3_column_bytes(row, first_column);
   if (length == 0 || !out.reset_even(field_count_, static_cast<size_t>(length))) return false;
@@ -104,9 +105,11 @@ void SqliteClient::take_any_row(sqlite3_stmt* row, int first_column, FieldChoice
 }
 
 Status SqliteClient::read(std::string_view key, FieldChoice fields, Row& out) {
-  Status status;
-  sqlite3_stmt* statement = on_fields(Kind::kRead, fields.all, fields.number, status);
-  if (statement == nullptr) return status;
+  sqlite3_stmt* const statement = on_fields(Kind::kRead, fields);
+  if (statement == nullptr) [[unlikely]] {
+    Status status = prepare(Kind::kRead, fields);
+    return status.is_ok() ? read(key, fields, out) : std::move(status);
+  }
   bind_key(statement, 1, key);
   const Gate::Inside inside = gate_.together();
   const int result = connection_.step(statement);
@@ -115,7 +118,11 @@ Status SqliteClient::read(std::string_view key, FieldChoice fields, Row& out) {
     sqlite3_reset(statement);
     return Status::ok();
   }
-  status = result == SQLITE_DONE ? Status::not_found() : connection_.status(result);
+  return failed_read(statement, result);
+}
+
+Status SqliteClient::failed_read(sqlite3_stmt* statement, int result) {
+  Status status = result == SQLITE_DONE ? Status::not_found() : connection_.status(result);
   sqlite3_reset(statement);
   return status;
 }
@@ -138,9 +145,10 @@ Status SqliteClient::update(std::string_view key, const Row& changed, bool) {
   const size_t count = changed.field_count();
   const bool all = count == field_count_;
   if (!all && count != 1) return update_field_by_field(key, changed);
-  Status status;
-  sqlite3_stmt* statement = on_fields(Kind::kUpdate, all, changed.field_number(0), status);
-  if (statement == nullptr) return status;
+  const FieldChoice fields{all, changed.field_number(0)};
+  if (on_fields(Kind::kUpdate, fields) == nullptr)
+    if (Status status = prepare(Kind::kUpdate, fields); !status.is_ok()) return status;
+  sqlite3_stmt* const statement = on_fields(Kind::kUpdate, fields);
   int bound = bind_key(statement, static_cast<int>(count) + 1, key);
   for (size_t i = 0; i < count; ++i)
     bound |= bind_value(statement, all ? changed.field_number(i) + 1 : 1, changed.value(i));
@@ -163,9 +171,9 @@ Status SqliteClient::update_field_by_field(std::string_view key, const Row& chan
 
 Status SqliteClient::scan(std::string_view start, uint64_t limit, FieldChoice fields,
                           const Visitor& visit) {
-  Status status;
-  sqlite3_stmt* statement = on_fields(Kind::kScan, fields.all, fields.number, status);
-  if (statement == nullptr) return status;
+  if (on_fields(Kind::kScan, fields) == nullptr)
+    if (Status status = prepare(Kind::kScan, fields); !status.is_ok()) return status;
+  sqlite3_stmt* const statement = on_fields(Kind::kScan, fields);
   bind_key(statement, 1, start);
   sqlite3_bind_int64(statement, 2, static_cast<sqlite3_int64>(limit));
   const Gate::Inside inside = gate_.together();
@@ -175,7 +183,7 @@ Status SqliteClient::scan(std::string_view start, uint64_t limit, FieldChoice fi
     const auto* key = static_cast<const char*>(sqlite3_column_blob(statement, 0));
     visit({key, static_cast<size_t>(sqlite3_column_bytes(statement, 0))}, scanned_);
   }
-  status = connection_.status(result);
+  Status status = connection_.status(result);
   sqlite3_reset(statement);
   return status;
 }

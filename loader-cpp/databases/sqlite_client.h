@@ -41,21 +41,21 @@ class SqliteClient : public Client {
 
  private:
   enum class Kind { kRead, kScan, kUpdate };
-  // The statement for one field, or for all; prepared at its first use. nullptr with `status` set
-  // if that fails.
-  sqlite3_stmt* on_fields(Kind kind, bool all, uint16_t field, Status& status) {
-    if (all || field < field_count_) [[likely]]
-      if (const auto& slot = on_fields_[static_cast<int>(kind)][all ? field_count_ : field]; slot)
-        return slot.get();
-    return prepare_on_fields(kind, all, field, status);
+  // The statement for one field, or for all; nullptr before it is prepared.
+  [[nodiscard]] sqlite3_stmt* on_fields(Kind kind, FieldChoice fields) const {
+    const std::vector<SqliteStatement>& slots = on_fields_[static_cast<int>(kind)];
+    if (fields.all) [[likely]]
+      return slots.back().get();
+    return fields.number < field_count_ ? slots[fields.number].get() : nullptr;
   }
-  [[gnu::noinline]] sqlite3_stmt* prepare_on_fields(Kind kind, bool all, uint16_t field,
-                                                    Status& status);
+  [[gnu::cold, gnu::noinline]] Status prepare(Kind kind, FieldChoice fields);
   sqlite3_stmt* once(SqliteStatement& slot, const char* sql, Status& status);
   Status update_field_by_field(std::string_view key, const Row& changed);
-  void take_row(sqlite3_stmt* row, int first_column, FieldChoice fields, Row& out);
-  bool take_even_row(sqlite3_stmt* row, int first_column, Row& out);
+  [[gnu::always_inline]] void take_row(sqlite3_stmt* row, int first_column, FieldChoice fields,
+                                       Row& out);
+  [[gnu::always_inline]] bool take_even_row(sqlite3_stmt* row, int first_column, Row& out);
   void take_any_row(sqlite3_stmt* row, int first_column, FieldChoice fields, Row& out);
+  [[gnu::cold, gnu::noinline]] Status failed_read(sqlite3_stmt* statement, int result);
   // Runs a bound statement that writes, in the open transaction if there is one.
   Status write(sqlite3_stmt* statement, int bound, bool must_change);
   Status run(sqlite3_stmt* statement);

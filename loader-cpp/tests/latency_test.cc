@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <utility>
+
 namespace opjoule {
 namespace {
 
@@ -36,6 +38,22 @@ TEST_CASE("nothing recorded gives zeros; absurd values stay inside") {
   latency.add(-1);
   CHECK(latency.count() == 2);
   CHECK(latency.maximum_ns() == INT64_MAX);
+  CHECK(latency.mean_ns() == doctest::Approx(INT64_MAX / 2.0));
+}
+
+TEST_CASE("copied and merged histograms take further values") {
+  LatencyHistogram first;
+  first.add(5);
+  LatencyHistogram second = std::move(first);
+  LatencyHistogram third;
+  third.merge(second);
+  for (LatencyHistogram* each : {&first, &second, &third}) {
+    each->add(3);
+    each->add(9);
+    CHECK(each->count() == 3);
+    CHECK(each->mean_ns() == doctest::Approx(17.0 / 3));
+    CHECK(each->maximum_ns() == 9);
+  }
 }
 
 }  // namespace

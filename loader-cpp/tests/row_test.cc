@@ -45,6 +45,14 @@ TEST_CASE("the stored bytes follow the layout the header states") {
   CHECK(two_fields().stored() == expected);
 }
 
+TEST_CASE("a row that an engine has read into is laid out anew") {
+  Row row = even_fields();
+  row.buffer().assign(row.stored().size(), 'x');
+  REQUIRE(row.reset_even(3, 2));
+  CHECK(row.stored().substr(0, 4) == std::string("\x03\x03\x02\x00", 4));
+  CHECK(row.value_bytes() == 6);
+}
+
 TEST_CASE("fields from 0 on of one length share one header entry") {
   const Row row = even_fields();
   CHECK(row.stored() == std::string("\x03\x03\x02\x00"

@@ -27,10 +27,10 @@ void RunGenerator::set_mix(std::span<const double, kOperationKinds> shares) {
     kind_bounds_[kind] = 2;
     if (shares[kind] > 0) break;
   }
+  reads_alone_ = kind_bounds_[0] >= 1;
 }
 
 OperationKind RunGenerator::draw_kind() {
-  if (kind_bounds_[0] >= 1) return OperationKind::kRead;
   const double u = random_.unit();
   int kind = 0;
   while (u >= kind_bounds_[kind]) ++kind;
@@ -43,10 +43,13 @@ inline FieldChoice RunGenerator::draw_fields() {
 }
 
 inline void RunGenerator::prepare(Operation& operation) {
+  if (operation.kind == OperationKind::kRead) [[likely]] {
+    operation.fields = draw_fields();
+    return;
+  }
   switch (operation.kind) {
     case OperationKind::kRead:
-      operation.fields = draw_fields();
-      break;
+      break;  // above: most workloads read most
     case OperationKind::kReadModifyWrite:
       operation.fields = draw_fields();
       [[fallthrough]];
@@ -80,7 +83,7 @@ size_t RunGenerator::next(std::span<Operation> out, int64_t, Status&) {
   // one another.
   size_t count = 0;
   while (count < out.size()) {
-    const OperationKind kind = draw_kind();
+    const OperationKind kind = reads_alone_ ? OperationKind::kRead : draw_kind();
     out[count].kind = kind;
     if (kind == OperationKind::kInsert) {
       numbers_[count++] = space_.inserts.take(thread_);
@@ -88,8 +91,11 @@ size_t RunGenerator::next(std::span<Operation> out, int64_t, Status&) {
     }
     numbers_[count++] = keys_.draw(last);
   }
-  for (size_t i = 0; i < count; ++i) format_key(numbers_[i], settings_.key_format, out[i].key);
-  for (size_t i = 0; i < count; ++i) prepare(out[i]);
+  const KeyFormat format = settings_.key_format;
+  for (size_t i = 0; i < count; ++i) format_key(numbers_[i], format, out[i].key);
+  // A read of all fields is an operation as it is.
+  if (!reads_alone_ || !settings_.read_all_fields)
+    for (Operation& operation : out.first(count)) prepare(operation);
   return count;
 }
 

@@ -109,6 +109,7 @@ class RunGenerator : public OperationSource {
   KeyChooser keys_;
   ValueMaker values_;
   double kind_bounds_[kOperationKinds];
+  bool reads_alone_ = false;
   std::optional<YcsbZipfian> scan_zipfian_;
   std::vector<uint64_t> numbers_;
 };

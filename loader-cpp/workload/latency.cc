@@ -1,33 +1,34 @@
 #include "workload/latency.h"
 
+#include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace opjoule {
 
-LatencyHistogram::LatencyHistogram(const LatencyHistogram& other)
-    : counts_(other.counts_ == nullptr ? nullptr : std::make_unique<Counts>(*other.counts_)),
-      sum_ns_(other.sum_ns_),
-      maximum_ns_(other.maximum_ns_) {}
-
-LatencyHistogram& LatencyHistogram::operator=(const LatencyHistogram& other) {
-  return *this = LatencyHistogram(other);
+uint64_t LatencyHistogram::unusual(int64_t latency_ns) {
+  const uint64_t value = latency_ns > 0 ? static_cast<uint64_t>(latency_ns) : 0;
+  make_room(value);
+  const uint64_t counted = std::min(value, kLongestNs);
+  sum_ns_ += value - counted;  // the mean stays exact
+  return counted;
 }
 
-void LatencyHistogram::make_counts() { counts_ = std::make_unique<Counts>(); }
+void LatencyHistogram::make_room(uint64_t maximum_ns) {
+  counts_.resize(kBuckets);
+  maximum_ns_ = std::max(maximum_ns_, maximum_ns);
+  usual_ns_ = std::min(maximum_ns_, kLongestNs);
+}
 
 void LatencyHistogram::merge(const LatencyHistogram& other) {
-  if (other.counts_ == nullptr) return;
-  if (counts_ == nullptr) make_counts();
-  for (size_t i = 0; i < kBuckets; ++i) (*counts_)[i] += (*other.counts_)[i];
+  if (other.counts_.empty()) return;
+  make_room(other.maximum_ns_);
+  for (size_t i = 0; i < kBuckets; ++i) counts_[i] += other.counts_[i];
   sum_ns_ += other.sum_ns_;
-  maximum_ns_ = std::max(maximum_ns_, other.maximum_ns_);
 }
 
 uint64_t LatencyHistogram::count() const {
-  uint64_t count = 0;
-  if (counts_ != nullptr)
-    for (const uint64_t in_bucket : *counts_) count += in_bucket;
-  return count;
+  return std::accumulate(counts_.begin(), counts_.end(), uint64_t{0});
 }
 
 double LatencyHistogram::mean_ns() const {
@@ -45,9 +46,9 @@ double LatencyHistogram::bucket_middle(size_t index) {
 double LatencyHistogram::quantile_ns(double quantile) const {
   const double rank = quantile * static_cast<double>(count());
   uint64_t seen = 0;
-  for (size_t i = 0; counts_ != nullptr && i < kBuckets; ++i) {
-    seen += (*counts_)[i];
-    if ((*counts_)[i] > 0 && static_cast<double>(seen) >= rank)
+  for (size_t i = 0; i < counts_.size(); ++i) {
+    seen += counts_[i];
+    if (counts_[i] > 0 && static_cast<double>(seen) >= rank)
       return std::min(bucket_middle(i), static_cast<double>(maximum_ns_));
   }
   return 0;

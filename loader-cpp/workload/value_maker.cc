@@ -15,9 +15,11 @@ ValueMaker::ValueMaker(const WorkloadSettings& settings, uint32_t thread, Random
 }
 
 void ValueMaker::whole(const std::string& key, Row& out) {
-  if (!settings_.field_lengths.is_constant())
+  const bool constant = settings_.field_lengths.is_constant();
+  if (!constant)
     for (uint32_t& length : lengths_) length = settings_.field_lengths.draw(random_);
-  out.reset(numbers_, lengths_);
+  if (!constant || !out.reset_even(lengths_.size(), lengths_.front()))
+    out.reset(numbers_, lengths_);
   fill(key, out);
 }
 

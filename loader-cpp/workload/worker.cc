@@ -49,6 +49,7 @@ Worker::Worker(const WorkerTask& task)
       random_(settings_.seed ^ 0x77616974, task.thread),
       batch_(batch_size(settings_)) {
   has_target_ = settings_.target_per_s > 0;
+  reads_are_plain_ = !has_target_ && !looks_at_reads_;
   if (!has_target_) return;
   tick_ns_ = settings_.threads * 1e9 / settings_.target_per_s;
   // Threads that tick slower than once a millisecond start apart, as in YCSB.
@@ -84,13 +85,11 @@ inline Status Worker::read(const Operation& operation) {
   return status;
 }
 
-inline Status Worker::perform(const Operation& operation) {
-  if (operation.kind == OperationKind::kRead) [[likely]]
-    return read(operation);
+Status Worker::perform(const Operation& operation) {
   Client& client = *task_.client;
   switch (operation.kind) {
     case OperationKind::kRead:
-      break;  // above: most workloads read most
+      return read(operation);
     case OperationKind::kUpdate:
       bytes_ = operation.values.value_bytes();
       return update(operation);
@@ -112,57 +111,71 @@ inline Status Worker::perform(const Operation& operation) {
   return {};
 }
 
-inline void Worker::account(const Operation& operation, int64_t start_ns, const Status& status) {
+inline int64_t Worker::account(const Operation& operation, OperationKind kind, int64_t start_ns,
+                               const Status& status) {
+  const int64_t end_ns = now_;
   const bool ok = status.is_ok();
   if (ok) [[likely]] {
-    KindResults& kind = results_.by_kind[static_cast<int>(operation.kind)];
-    ++kind.succeeded;
-    kind.bytes += bytes_;
-    kind.latency.add(now_ - start_ns);
-    if (has_target_ && settings_.intended_latency) [[unlikely]]
-      kind.intended_latency.add(now_ - intended_ns_);
+    KindResults& results = results_.by_kind[static_cast<int>(kind)];
+    ++results.succeeded;
+    results.bytes += bytes_;
+    results.latency.add(end_ns - start_ns);
   } else {
     count_failure(operation, status);
   }
-  if (task_.log != nullptr && task_.log->add(operation.kind, ok, start_ns, now_, ok ? bytes_ : 0))
-      [[unlikely]]
-    clock_is_fresh_ = false;
+  task_.progress->operations.store(++operations_, std::memory_order_relaxed);
+  if (end_ns >= task_.deadline_board_ns) [[unlikely]]
+    run_out_of_time();
+  const bool wrote =
+      task_.log != nullptr && task_.log->add(kind, ok, start_ns, end_ns, ok ? bytes_ : 0);
+  return wrote ? board_ns() : end_ns;
 }
 
 void Worker::run_batch(std::span<Operation> batch) {
-  clock_is_fresh_ = false;
+  int64_t start_ns = board_ns();
   for (Operation& operation : batch) {
-    if (has_target_) [[unlikely]]
-      wait_for_tick();
-    // A load finishes its batch, so that no key numbers are missing in the database.
-    if (stopped() && task_.phase == Phase::kRun) {
-      task_.source->done(operation);
-      continue;
-    }
-    // Between two operations of a batch there is only book-keeping: one reading of the clock is the
-    // end of one and the start of the next.
-    int64_t start_ns = clock_is_fresh_ ? now_ : board_ns();
-    Status status = perform(operation);
-    if (!status.is_ok() && task_.phase == Phase::kLoad) [[unlikely]]
-      start_ns = retry_insert(operation, start_ns, status);
-    now_ = board_ns();
-    clock_is_fresh_ = true;
-    if (operation.kind == OperationKind::kInsert) task_.source->done(operation);
-    if (looks_at_reads_ && status.is_ok()) [[unlikely]]
-      status = look_at_read(operation);
-    account(operation, start_ns, status);
-    if (settings_.put_back && operation.kind == OperationKind::kRemove && status.is_ok())
-        [[unlikely]]
-      put_back(operation);
-    task_.progress->operations.store(++operations_, std::memory_order_relaxed);
-    if (now_ >= task_.deadline_board_ns) [[unlikely]]
-      run_out_of_time();
+    const bool is_plain = operation.kind == OperationKind::kRead && reads_are_plain_;
+    if (is_plain && !stopped()) [[likely]]
+      start_ns = plain_read(operation, start_ns);
+    else
+      start_ns = step(operation, start_ns);
   }
+}
+
+inline int64_t Worker::plain_read(const Operation& operation, int64_t start_ns) {
+  const Status status = read(operation);
+  now_ = board_ns();
+  return account(operation, OperationKind::kRead, start_ns, status);
+}
+
+int64_t Worker::step(Operation& operation, int64_t start_ns) {
+  if (has_target_) [[unlikely]]
+    start_ns = wait_for_tick();
+  // A load finishes its batch, so that no key numbers are missing in the database.
+  if (stopped() && task_.phase == Phase::kRun) [[unlikely]] {
+    task_.source->done(operation);
+    return start_ns;
+  }
+  Status status = perform(operation);
+  if (!status.is_ok() && task_.phase == Phase::kLoad) [[unlikely]]
+    start_ns = retry_insert(operation, start_ns, status);
+  now_ = board_ns();
+  if (operation.kind == OperationKind::kInsert) task_.source->done(operation);
+  const bool looks = looks_at_reads_ && status.is_ok();
+  if (looks) [[unlikely]]
+    status = look_at_read(operation);
+  if (has_target_ && settings_.intended_latency && status.is_ok()) [[unlikely]]
+    results_.by_kind[static_cast<int>(operation.kind)].intended_latency.add(now_ - intended_ns_);
+  const int64_t next_ns = account(operation, operation.kind, start_ns, status);
+  const bool puts_back =
+      settings_.put_back && operation.kind == OperationKind::kRemove && status.is_ok();
+  if (puts_back) [[unlikely]]
+    put_back(operation);
+  return looks || puts_back ? board_ns() : next_ns;
 }
 
 // Neither timed nor counted: the next removal is to find as many rows as this one did.
 void Worker::put_back(Operation& operation) {
-  clock_is_fresh_ = false;
   const Status status = task_.client->insert(operation.key, operation.values);
   operation.kind = OperationKind::kInsert;
   if (!status.is_ok()) count_failure(operation, status);
@@ -217,13 +230,12 @@ void Worker::count_failure(const Operation& operation, const Status& status) {
 Status Worker::look_at_read(const Operation& operation) {
   if (operation.kind != OperationKind::kRead && operation.kind != OperationKind::kReadModifyWrite)
     return Status::ok();
-  clock_is_fresh_ = false;
   if (settings_.value_digest) results_.value_digest += digest_of(operation.key, found_);
   if (!settings_.data_integrity) return Status::ok();
   return verify_values(settings_, operation.key, operation.fields, found_);
 }
 
-void Worker::wait_for_tick() {
+int64_t Worker::wait_for_tick() {
   const int64_t tick_ns =
       first_tick_ns_ + static_cast<int64_t>(static_cast<double>(operations_) * tick_ns_);
   const int64_t until_ns = std::min(tick_ns, task_.deadline_board_ns);
@@ -235,7 +247,7 @@ void Worker::wait_for_tick() {
   if (now_ns >= task_.deadline_board_ns) run_out_of_time();
   // What a load does before its tick, to finish a batch, is due at once.
   intended_ns_ = std::min(tick_ns, now_ns);
-  clock_is_fresh_ = false;
+  return now_ns;
 }
 
 void Worker::give_up(const Status& status) {

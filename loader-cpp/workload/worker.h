@@ -49,24 +49,30 @@ class Worker {
 
  private:
   void run_batch(std::span<Operation> batch);
-  // Inline, since every operation comes through here. After a success bytes_ is the bytes of the
-  // values read and written.
-  [[gnu::always_inline]] Status perform(const Operation& operation);
+  // Does a read that may start at start_ns. Gives the start of the next: between two there is
+  // only book-keeping, so that one reading of the clock is the end of one and the start of the
+  // next. Inline, as is all that most reads come through.
+  [[gnu::always_inline]] int64_t plain_read(const Operation& operation, int64_t start_ns);
+  // Any other, with the wait for its tick; without it once the run is stopped.
+  int64_t step(Operation& operation, int64_t start_ns);
+  // After a success bytes_ is the bytes of the values read and written.
+  Status perform(const Operation& operation);
   Status update(const Operation& operation);
   [[gnu::always_inline]] Status read(const Operation& operation);
   Status scan(const Operation& operation);
   // Tries a load's failed insert again as core_workload_insertion_retry_* say. Gives the start of
   // the last try: the pause before it is no part of the operation.
   [[gnu::cold]] int64_t retry_insert(const Operation& operation, int64_t start_ns, Status& status);
-  [[gnu::always_inline]] void account(const Operation& operation, int64_t start_ns,
-                                      const Status& status);
+  // Counts, times and logs an operation that ended at now_. Gives the start of the next.
+  [[gnu::always_inline]] int64_t account(const Operation& operation, OperationKind kind,
+                                         int64_t start_ns, const Status& status);
   [[gnu::cold]] void count_failure(const Operation& operation, const Status& status);
   // Digest and check of what was read. Gives kCorrupt if these are not the values that were
   // written.
   Status look_at_read(const Operation& operation);
   [[gnu::cold]] void put_back(Operation& operation);
-  // Waits for the operation's tick, a stop, or the deadline, which is a stop.
-  void wait_for_tick();
+  // Waits for the operation's tick, a stop, or the deadline, which is a stop. Gives the time then.
+  int64_t wait_for_tick();
   [[gnu::cold]] void run_out_of_time();
   [[nodiscard]] bool stopped() const { return task_.stop->load(std::memory_order_relaxed); }
   void give_up(const Status& status);
@@ -75,12 +81,12 @@ class Worker {
   const WorkloadSettings& settings_;
   bool looks_at_reads_;
   bool has_target_ = false;
+  bool reads_are_plain_ = true;  // neither has_target_ nor looks_at_reads_
   double tick_ns_ = 0;
   int64_t first_tick_ns_ = 0;
   int64_t intended_ns_ = 0;
-  int64_t now_;
+  int64_t now_;  // end of the last operation
   bool out_of_time_ = false;
-  bool clock_is_fresh_ = false;  // now_ is still current: only book-keeping was done since
   uint64_t operations_ = 0;
   uint64_t bytes_ = 0;  // of the present operation
   Random random_;       // for waits alone

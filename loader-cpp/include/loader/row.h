@@ -36,7 +36,10 @@ class Row {
   // Takes stored bytes as they are (copied). kCorrupt where the layout contradicts itself.
   Status assign(std::string_view stored);
   // The buffer, for an engine that can read straight into it; then parse().
-  std::string& buffer() { return buffer_; }
+  std::string& buffer() {
+    even_ = false;  // until then
+    return buffer_;
+  }
   Status parse();
 
   // Overwrites (or appends) each field of `changed`, as an update of some fields does to a stored
@@ -58,15 +61,14 @@ class Row {
   [[nodiscard]] std::string_view find(uint16_t number) const;
   [[nodiscard]] std::string_view stored() const { return buffer_; }
   // Bytes of all values, without layout.
-  [[nodiscard]] uint64_t value_bytes() const {
-    return field_count_ == 0 ? 0 : buffer_.size() - values_offset();
-  }
+  [[nodiscard]] uint64_t value_bytes() const { return value_bytes_; }
 
  private:
   std::string buffer_;
   size_t field_count_ = 0;
   bool even_ = false;
   uint32_t even_length_ = 0;  // of every value, where even_
+  uint64_t value_bytes_ = 0;
 
   static constexpr char kEven = 3;
   static constexpr size_t kMostEvenFields = UINT8_MAX;
@@ -97,17 +99,21 @@ inline Status Row::parse() {
   even_ = true;
   even_length_ = each;
   field_count_ = count;
+  value_bytes_ = each * count;
   return Status::ok();
 }
 
 // Inline, since every read of SQLite makes its row with these.
 inline bool Row::reset_even(size_t field_count, size_t length) {
+  const size_t size = kHeaderBytes + field_count * length;
+  if (even_ && field_count_ == field_count && buffer_.size() == size) [[likely]]
+    return true;  // as the row before
   if (field_count == 0 || field_count > kMostEvenFields || length > kLongestEven) return false;
   field_count_ = field_count;
+  value_bytes_ = field_count * length;
   even_ = true;
   even_length_ = static_cast<uint32_t>(length);
-  const size_t size = kHeaderBytes + field_count * length;
-  if (buffer_.size() != size) buffer_.resize(size);
+  buffer_.resize(size);
   const auto each = static_cast<uint16_t>(length);
   char* out = buffer_.data();
   out[0] = kEven;
@@ -117,8 +123,7 @@ inline bool Row::reset_even(size_t field_count, size_t length) {
 }
 
 inline std::span<char> Row::mutable_values() {
-  const size_t offset = values_offset();
-  return {buffer_.data() + offset, buffer_.size() - offset};
+  return {buffer_.data() + values_offset(), value_bytes_};
 }
 
 }  // namespace opjoule
