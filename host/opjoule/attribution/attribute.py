@@ -64,11 +64,7 @@ def attribute_runs(works: Sequence[Work]) -> list[Attribution]:
         first = pool.submit(fits, matrix, above_j, columns.group, columns.sets, columns.parts, windows_of)
         rivals = (*media.alike, *media.placed, *media.held)
         rivals_j = list(pool.map(energies_of, [without.with_medium(rival) for rival in rivals]))
-        by_time = (-BY_TIME, 1.0 - BY_TIME) if columns.longer_s.any() else ()
-        waiting = [columns.with_more_by_time(part) for part in by_time]
-        if any(run.brief for run in runs):
-            waiting.append(PartColumns.joined([run.brief or run.columns for run in runs]).with_medium(media.best))
-        waits_j = list(pool.map(energies_of, waiting))
+        waits_j = list(pool.map(energies_of, _waiting(columns, runs, media.best)))
         seen = [run.seen for run in runs if run.seen]
         operations_seen = len(seen) == len(runs)  # otherwise the meter saw all of the time
         seen_j = energies_of(PartColumns.joined(seen).with_medium(media.best)) if operations_seen else None
@@ -108,6 +104,15 @@ def attribute_runs(works: Sequence[Work]) -> list[Attribution]:
         )
         for work, run, fit, windows in zip(works, runs, by_run, windows_of, strict=True)
     ]
+
+
+def _waiting(columns: PartColumns, runs: Sequence[RunWindows], medium: MediumColumns) -> list[PartColumns]:
+    """The columns if more or less of the time of long operations were waiting."""
+    by_time = (-BY_TIME, 1.0 - BY_TIME) if columns.longer_s.any() else ()
+    waiting = [columns.with_more_by_time(part) for part in by_time]
+    if any(run.brief for run in runs):
+        waiting.append(PartColumns.joined([run.brief or run.columns for run in runs]).with_medium(medium))
+    return waiting
 
 
 def _window_ns(works: Sequence[Work]) -> list[int]:
