@@ -1,6 +1,7 @@
 """The records under a folder by name, and the open ones among them."""
 
 import threading
+import time
 from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -22,6 +23,8 @@ OPEN_AT_ONCE: Final = 6
 """Number of runs that are kept open: as many as the page shows at once."""
 READ_S: Final = 0.5
 """How long a list waits for records that are still being read."""
+NEW_S: Final = 60.0
+"""How long a list that was read to its end is given to whoever asks next; a page asks again after a few seconds."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,7 @@ class Listing:
     total: int
     """Number of existing records; larger than that of the known ones while some are still being read."""
     is_whole: bool
-    """Whether all records were checked since the list was requested."""
+    """Whether all records were checked, at most NEW_S ago."""
 
 
 class ShownRun:
@@ -110,17 +113,28 @@ class RunsFolder:
         self._index = RunIndex(folder)
         self._runs: dict[str, ListedRun] = {}
         self._reading: threading.Thread | None = None
+        self._read_s = 0.0
+        """End of the last reading, on the clock of time.monotonic()."""
         next(run_folders(folder), None)
 
     def listing(self) -> Listing:
-        """All records. Only those that changed since the last call are read again, in a thread."""
+        """All records. Only those that changed since they were last read are read again, in a thread.
+
+        To check ten thousand records may take longer than a call waits: the next call gets them, and only the one after
+        it checks anew.
+        """
         with self._lock:
-            if self._reading is None or not self._reading.is_alive():
+            if self._reading and not self._reading.is_alive() and time.monotonic() - self._read_s > NEW_S:
+                self._reading = None
+            if self._reading is None:
                 self._reading = threading.Thread(target=self._read, name="reading-the-list", daemon=True)
                 self._reading.start()
             reading = self._reading
         reading.join(READ_S)
         is_whole = not reading.is_alive()
+        with self._lock:
+            if is_whole and self._reading is reading:
+                self._reading = None
         runs = dict(sorted(self._runs.copy().items(), reverse=True))
         return Listing(runs, max(self._index.total, len(runs)), is_whole)
 
@@ -130,6 +144,7 @@ class RunsFolder:
             for name, run in self._index.runs():
                 runs[name] = self._runs[name] = run
         self._runs = runs
+        self._read_s = time.monotonic()
 
     def place(self, name: str) -> Path:
         """Folder of the run with this name. Raises: BadInput: there is none."""
