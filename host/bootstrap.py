@@ -72,8 +72,8 @@ class Step:
     wanted: frozenset[str] = frozenset()
     """The parts that this call needs."""
     lane: str = "build"
-    """Steps of one lane run one after the other, lanes side by side. All wait for lane "packages", "environment" only
-    if what makes .venv is missing; "firmware" waits for "environment", too."""
+    """Steps of one lane run one after the other, lanes side by side. All wait for lane "packages", but "wheels" only if
+    what makes .venv is missing; "python" waits for "wheels", too."""
     folder: Path = STAMPS
     """Folder of the stamp: the one that the step makes."""
     done: Callable[[], bool] | None = None
@@ -195,7 +195,7 @@ def _environment_step(pins: str) -> Step:
         (lock,),
         without_wants(lambda log: fill_environment(lock, log)),
         state=filled_state,
-        lane="environment",
+        lane="python" if pins == "test" else "wheels",  # tests need a package that is compiled
         folder=VENV,
     )
 
@@ -271,7 +271,7 @@ def _firmware_step(name: str, title: str, environment: str) -> Step:
         without_wants(lambda log: build_firmware(log, environment)),
         folder / "firmware.elf",
         state=firmware_state,
-        lane="firmware",
+        lane="python",
         folder=folder,
     )
 
@@ -380,10 +380,10 @@ def _run(todo: list[Step]) -> Failures:
     early = are_installed(names("host"))
     with ThreadPoolExecutor() as pool:
         packages = pool.submit(_run_lane, lanes.pop("packages", []))
-        environment = pool.submit(_run_after, [] if early else [packages], lanes.pop("environment", []))
-        begun = [environment]
+        wheels = pool.submit(_run_after, [] if early else [packages], lanes.pop("wheels", []))
+        begun = [wheels]
         for lane, steps in lanes.items():
-            earlier = [packages, environment] if lane == "firmware" else [packages]
+            earlier = [packages, wheels] if lane == "python" else [packages]
             begun.append(pool.submit(_run_after, earlier, steps))
         try:
             failed = dict(packages.result())

@@ -181,14 +181,20 @@ def test_the_python_environment_waits_for_packages_only_if_it_needs_them(tmp_pat
         said.append("environment")
         made.set()
 
-    runs = {"packages": packages, "environment": environment_made, "firmware": lambda log: said.append("firmware")}
+    runs = {"packages": packages, "wheels": environment_made, "python": lambda log: said.append("firmware")}
     steps = [
-        bootstrap.Step(name, name, (), bootstrap.without_wants(run), lane=name, folder=tmp_path)
-        for name, run in runs.items()
+        bootstrap.Step(lane, lane, (), bootstrap.without_wants(run), lane=lane, folder=tmp_path)
+        for lane, run in runs.items()
     ]
     bootstrap._run(steps)
     first = ["environment", "packages"] if has_venv else ["packages", "environment"]
     assert said == [*first, "firmware"]
+
+
+def test_the_environment_of_the_tests_waits_for_a_compiler():
+    """It has Berkeley DB's reader, which is compiled with python3-dev."""
+    assert bootstrap._environment_step("measure").lane == "wheels"
+    assert bootstrap._environment_step("test").lane == "python"
 
 
 def test_a_build_folder_is_emptied_when_what_it_was_made_with_has_changed(tmp_path):
