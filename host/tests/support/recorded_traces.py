@@ -14,8 +14,10 @@ SLOW = 1.004
 """Factor by which the meter's seconds are too short: its resonator is 4000 ppm fast."""
 
 
-def recorded(directory, *, exchanges: bool, sensor: bool = True, rate: float = SLOW) -> RunRecord:
-    """A record of 10 s on the meter's clock, 0.5 A at 5 V; exchanges tie it to a host clock that is 0.4 % slower.
+def recorded(
+    directory, *, exchanges: bool, sensor: bool = True, rate: float = SLOW, samples: int = 10_000
+) -> RunRecord:
+    """A record of 1 ms a sample on the meter's clock, 0.5 A at 5 V; exchanges tie it to a host clock 0.4 % slower.
 
     `rate`: of the meter's clock in the host's seconds.
     """
@@ -23,7 +25,7 @@ def recorded(directory, *, exchanges: bool, sensor: bool = True, rate: float = S
     if sensor:
         record.update(sensor=ina219_breakout())
     journal, seals = TraceJournal(directory), SealWatch(directory)
-    meter_ns = S + np.arange(10_000, dtype=np.int64) * 1_000_000
+    meter_ns = S + np.arange(samples, dtype=np.int64) * 1_000_000
     noise = np.random.default_rng(1).normal(0, 2e-3, meter_ns.size)
     journal.append_samples(meter_ns, np.round(0.5 + noise, 4), np.full(meter_ns.size, 5.0))
     journal.close()

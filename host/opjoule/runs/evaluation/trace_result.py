@@ -62,8 +62,8 @@ def trace_result(record: RunRecord) -> dict[str, Any]:
     trace = read_trace(record.directory)
     if len(trace) < 2:
         why, shown = "the trace holds fewer than two samples", TRACE.quantities.shown("traced")
-        missing = {definition.key: missing(why, definition.unit) for definition in shown}
-        return {**missing, "lost_samples": exact(trace.lost_samples, "1")}
+        without = {definition.key: missing(why, definition.unit) for definition in shown}
+        return {**without, "lost_samples": exact(trace.lost_samples, "1")}
     sensor = record.run.sensor
     if sensor is not None:
         corrected = CorrectedTrace.of(trace, sensor)

@@ -47,6 +47,15 @@ def test_round_trips_with_a_clock_that_ran_backwards_give_no_result_but_a_reason
     assert "was it restarted?" in " ".join(fault.text for fault in record.faults)
 
 
+@pytest.mark.parametrize("samples", [0, 1])
+def test_of_fewer_than_two_samples_every_number_is_missing_with_its_reason(tmp_path, samples):
+    record = recorded(tmp_path / "bench", exchanges=False, samples=samples)
+    assert conclude_trace(record)
+    result = read_result(record.directory).numbers
+    assert result["energy_j"]["value"] is None and "fewer than two samples" in result["energy_j"]["reason"]
+    assert result["lost_samples"]["value"] == 0
+
+
 def test_a_killed_recording_is_analysed_by_report(tmp_path, capsys):
     record = recorded(tmp_path / "bench", exchanges=True)
     assert run_report(ReportOptions(record=record.directory)) == 0
