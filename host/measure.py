@@ -47,7 +47,7 @@ from opjoule.base.errors import of_system  # noqa: E402
 from opjoule.base.scripts import script_name  # noqa: E402
 from opjoule.cli.failures import answer_with, hold_back, interrupt  # noqa: E402
 
-_IN_VENV: Final = Path(sys.prefix) == VENV
+_IN_VENV: Final = Path(sys.prefix).resolve() == VENV  # the clone may be started through a link
 
 
 def main() -> int:

@@ -88,13 +88,15 @@ def test_without_a_word_it_says_how_to_begin_as_an_error(clone):
     assert not (clone / ".venv").exists()
 
 
-def test_an_unfilled_environment_is_filled_by_the_python_that_made_it(clone, tmp_path):
+@pytest.mark.parametrize("started_in", ["clone", "link"])
+def test_an_unfilled_environment_is_filled_by_the_python_that_made_it(clone, tmp_path, started_in):
     """The Python of .venv starts first, and cannot make its own folder anew."""
     shutil.copytree(clone, tmp_path / "clone")
+    (tmp_path / "link").symlink_to(tmp_path / "clone")
     host = tmp_path / "clone/host"
     (host / "bootstrap.py").write_text("import sys\ndef set_up_or_end(needs, program): sys.exit(sys.prefix)\n")
     venv.create(tmp_path / "clone/.venv", symlinks=True, with_pip=False)
-    ended = started(tmp_path / "clone", "init")
+    ended = started(tmp_path / started_in, "init")
     assert ended.returncode == 1
     assert ended.stderr.strip() == sys.base_prefix
 
