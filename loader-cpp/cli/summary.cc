@@ -95,7 +95,7 @@ std::string summary_json(const Summary& summary) {
   json["command"] = summary.command;
   json["database"] = summary.engine;
   json["database_version"] = summary.engine_version;
-  json["loader_version"] = OPJOULE_LOADER_VERSION;
+  json["loader_version"] = OPJOULE_VERSION;
   json["operations"] = operations;
   json["duration_s"] = summary.duration_s;
   json["cpu_s"] = summary.cpu_s;

@@ -111,7 +111,7 @@ Status Serve::open() {
   requests_ =
       std::make_unique<Requests>(options_.storage, options_.kernel_files, *recorder_, answers_);
   const std::optional<int> level = carrier ? carrier->found_level() : std::nullopt;
-  answers_.say({{"probe", OPJOULE_PROBE_VERSION},
+  answers_.say({{"probe", OPJOULE_VERSION},
                 {"board_ns", board_ns()},
                 {"marks", marks},
                 {"level", level.has_value() ? Json(*level) : Json(nullptr)}});

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-namespace opjoule::rig {
+namespace opjoule::rig::ina219 {
 namespace {
 
 constexpr std::uint16_t kPowerOnConfiguration = 0x399F;  // 8.6.2.1
@@ -184,4 +184,4 @@ nlohmann::ordered_json Ina219::counts() const {
           {"shunt_saturated", shunt_saturated_}};
 }
 
-}  // namespace opjoule::rig
+}  // namespace opjoule::rig::ina219

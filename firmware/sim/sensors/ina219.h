@@ -12,7 +12,7 @@
 #include "sensors/sample_count.h"
 #include "signal/supply.h"
 
-namespace opjoule::rig {
+namespace opjoule::rig::ina219 {
 
 /// Powered before the microcontroller: converting in its default mode from rig time 0. The supply
 /// must outlive it.
@@ -66,4 +66,8 @@ class Ina219 final : public PowerSensor {
   std::uint64_t shunt_saturated_ = 0;
 };
 
-}  // namespace opjoule::rig
+}  // namespace opjoule::rig::ina219
+
+namespace opjoule::rig {
+using ina219::Ina219;
+}

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
-namespace opjoule::rig {
+namespace opjoule::rig::ina226 {
 namespace {
 
 constexpr std::uint16_t kReset = 0x8000, kConstant = 0x6000, kRange = 0x1000;
@@ -132,4 +132,4 @@ double Ina226::next_alert_change_s() const {
 
 nlohmann::ordered_json Ina226::counts() const { return channels_.counts(); }
 
-}  // namespace opjoule::rig
+}  // namespace opjoule::rig::ina226

@@ -5,7 +5,7 @@
 #include "sensors/averaged_channels.h"
 #include "sensors/power_sensor.h"
 
-namespace opjoule::rig {
+namespace opjoule::rig::ina226 {
 
 /// Of the chips with the registers of an INA226: what distinguishes them.
 struct Ina226Variant {
@@ -51,4 +51,8 @@ class Ina226 final : public PowerSensor {
   bool overflow_ = false;
 };
 
-}  // namespace opjoule::rig
+}  // namespace opjoule::rig::ina226
+
+namespace opjoule::rig {
+using ina226::Ina226, ina226::Ina226Variant;
+}

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-namespace opjoule::rig {
+namespace opjoule::rig::ina228 {
 namespace {
 
 constexpr long kHighest16 = 32767, kLowest16 = -32768;
@@ -200,4 +200,4 @@ double Ina228::next_alert_change_s() const {
 
 nlohmann::ordered_json Ina228::counts() const { return channels_.counts(); }
 
-}  // namespace opjoule::rig
+}  // namespace opjoule::rig::ina228

@@ -6,7 +6,7 @@
 #include "sensors/averaged_channels.h"
 #include "sensors/power_sensor.h"
 
-namespace opjoule::rig {
+namespace opjoule::rig::ina228 {
 
 /// Powered before the microcontroller. Limits, temperature compensation and the alerts that depend
 /// on them are not modelled; the die is always at 25 C. The supply must outlive it.
@@ -44,4 +44,8 @@ class Ina228 final : public PowerSensor {
   double energy_ = 0;        // [power codes s / 16]
 };
 
-}  // namespace opjoule::rig
+}  // namespace opjoule::rig::ina228
+
+namespace opjoule::rig {
+using ina228::Ina228;
+}
