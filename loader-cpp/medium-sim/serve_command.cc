@@ -218,9 +218,8 @@ int medium_serve_command(const MediumServeOptions& options) {
   MediumServer server(options, &guardian);
   if (const Status status = server.open(options); !status.is_ok())
     return report_failure(status, kMediumSim);
-  print_line("{\"medium_sim\":\"" OPJOULE_VERSION "\",\"board_ns\":" +
-             std::to_string(board_ns()) + ",\"slows\":" + (why.empty() ? "true" : "false") +
-             ",\"why\":" + quoted(why) + "}");
+  print_line("{\"medium_sim\":\"" OPJOULE_VERSION "\",\"board_ns\":" + std::to_string(board_ns()) +
+             ",\"slows\":" + (why.empty() ? "true" : "false") + ",\"why\":" + quoted(why) + "}");
   server.serve();
   return kExitOk;
 }

@@ -19,6 +19,7 @@ LOADER = {
     "probe": {"include", "board", "processes"},
     "medium-sim": {"include", "board", "processes"},
     "cli": {"include", "board", "oplog", "workload"},
+    "programs": {"include", "board", "cli", "probe", "medium-sim"},
 }
 """Folder of loader-cpp -> those whose headers it may include beside its own; '.' has the sources of include/."""
 FIRMWARE = {
@@ -134,6 +135,7 @@ def test_the_firmware_and_the_simulator_include_downwards_only():
         ("board", "workload/operation.h"),
         ("databases", "board/clock.h"),
         ("workload", "databases/shared/gate.h"),
+        ("cli", "programs/loader_words.h"),
     ],
 )
 def test_an_include_across_the_layers_is_found(folder, header):

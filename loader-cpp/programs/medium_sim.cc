@@ -1,5 +1,5 @@
 #include "board/stop_signal.h"
-#include "options/medium_sim.h"
+#include "programs/medium_sim_words.h"
 
 int main(int argc, char** argv) {
   using namespace opjoule;

@@ -1,7 +1,7 @@
-#include "options/loader.h"
+#include "programs/loader_words.h"
 
 #include "board/output.h"
-#include "options/command_line.h"
+#include "programs/command_line.h"
 
 namespace opjoule {
 namespace {

@@ -1,8 +1,8 @@
-#include "options/medium_sim.h"
+#include "programs/medium_sim_words.h"
 
 #include <algorithm>
 
-#include "options/command_line.h"
+#include "programs/command_line.h"
 
 namespace opjoule {
 namespace {

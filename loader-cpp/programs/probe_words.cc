@@ -1,6 +1,6 @@
-#include "options/probe.h"
+#include "programs/probe_words.h"
 
-#include "options/command_line.h"
+#include "programs/command_line.h"
 
 namespace opjoule {
 namespace {

@@ -1,4 +1,4 @@
-#include "options/command_line.h"
+#include "programs/command_line.h"
 
 #include <algorithm>
 #include <string_view>

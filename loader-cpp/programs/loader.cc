@@ -1,7 +1,7 @@
 #include "board/crash_line.h"
 #include "board/stop_signal.h"
 #include "cli/commands.h"
-#include "options/loader.h"
+#include "programs/loader_words.h"
 
 int main(int argc, char** argv) {
   using namespace opjoule;

@@ -1,6 +1,6 @@
 #include "board/stop_signal.h"
-#include "options/probe.h"
 #include "probe/board_commands.h"
+#include "programs/probe_words.h"
 
 int main(int argc, char** argv) {
   using namespace opjoule;
