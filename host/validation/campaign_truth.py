@@ -92,13 +92,13 @@ def checked(compared: Compared) -> Iterator[Checked]:
         [group] = [group for group in compared.groups if (group.stratum, group.name) == (contrast.stratum, name)]
         return fmean(truth_of(run.place)[contrast.quantity.key] for run in group.runs)
 
-    for contrast in compared.contrasts:
+    for contrast in compared.answering:
         yield Checked(contrast, true_mean(contrast, contrast.a) / true_mean(contrast, contrast.b))
 
 
 def pairs_of(compared: Compared) -> Iterator[tuple[float, float, float]]:
     """Yields (stated ratio, its expanded uncertainty, true ratio) for the two records of each block of a comparison."""
-    for contrast in compared.contrasts:
+    for contrast in compared.answering:
         a, b = (_by_block(compared, contrast, name) for name in (contrast.a, contrast.b))
         for block in sorted(a.keys() & b.keys()):
             key, runs = contrast.quantity.key, (a[block], b[block])

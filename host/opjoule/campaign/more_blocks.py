@@ -33,7 +33,7 @@ class Standing:
         widths = [
             (_half_width(contrast), contrast, compared)
             for compared in answers.compared
-            for contrast in compared.contrasts
+            for contrast in compared.answering
         ]
         return cls(answers.compared, widths, "" if widths else next(iter(answers.troubles), "no run has a result"))
 

@@ -176,8 +176,8 @@ def _ratios(answers: Sequence[Compared]) -> list[Element]:
         for of in answer.with_ratios:
             words = f"{quantity_words(of)} by {noun(answer.question.by)}"
             parts.append(_folded(forest(answer, of), len(answer.contrasts_of(of)), words))
-        if (count := len(answer.contrasts)) > 1:
-            items = [element("li", sentence(contrast, answer)) for contrast in answer.contrasts]
+        if (count := len(answer.answering)) > 1:
+            items = [element("li", sentence(contrast, answer)) for contrast in answer.answering]
             words = f"the {count} comparisons by {noun(answer.question.by)} in words"
             parts.append(element("details", element("summary", words), element("ul", *items)))
     return parts

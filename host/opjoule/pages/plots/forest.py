@@ -92,6 +92,6 @@ def _handles(compared: Compared, *, several: bool) -> list[Line2D]:
         handles.append(Line2D([], [], color=INK, linewidth=0.7, label="all together"))
     handles.append(Line2D([], [], color=COLOURS[0], label="different", marker="o", **_MARK))
     handles.append(Line2D([], [], color="white", label=NO_DIFFERENCE, marker="o", **_MARK))
-    if compared.told_contrasts or any(contrast.adjusted is None for contrast in compared.contrasts):
+    if any(contrast.adjusted is None for contrast in compared.contrasts):
         handles.append(Line2D([], [], color="white", label="no conclusion", marker="s", **_MARK))
     return handles

@@ -141,7 +141,7 @@ def print_comparison(directory: Path) -> None:
     else:
         print_unbroken(console, _side_by_side(runs, f"means of the blocks{mark}"))
         for compared in answers.compared:
-            if compared.told_contrasts:
+            if any(map(compared.contrasts_of, compared.told)):
                 title = f"all told, ratios by {', '.join(compared.question.by)}{mark}"
                 by_kind = {kind_of(of): of for of in compared.told}
                 print_unbroken(console, ratios(compared, title, by_kind))

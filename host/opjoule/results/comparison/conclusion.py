@@ -77,7 +77,7 @@ def to_json(compared: Compared) -> dict[str, Any]:
             "not_judged": contrast.cannot,
             "sentence": sentence(contrast, compared),
         }
-        for contrast in (*compared.contrasts, *compared.told_contrasts)
+        for contrast in compared.contrasts
     ]
     last = {"verdict": verdict(compared)[0]} if question.by == (SIDE,) else {}
     return {
@@ -138,7 +138,7 @@ def to_csv(compared: Compared) -> str:
             str(compared.simulated).lower(),
             "; ".join(compared.marks(contrast)),
         ]
-        for contrast in (*compared.contrasts, *compared.told_contrasts)
+        for contrast in compared.contrasts
     ]
     return csv_text([[*head, *last, "simulated", "warnings"], *rows])
 
@@ -151,24 +151,24 @@ def print_compared(compared: Compared) -> None:
     console.print()
     mark = " (SIMULATED)" if compared.simulated else ""
     judged, by_kind = compared.judged, {kind_of(of): of for of in compared.told}
-    by_words = {quantity_words(of): of for of in (*compared.quantities, *compared.beside)}
+    by_words = {quantity_words(of): of for of in compared.shown if of not in compared.told}
     print_unbroken(console, _means(compared, f"means, 95 %{mark}", by_words))
     by_words = {quantity_words(of): of for of in compared.quantities}
     print_unbroken(console, ratios(compared, f"ratios, 95 %{mark}", by_words, chance_name(judged)))
     if by_kind:
         print_unbroken(console, _means(compared, f"all told, means, 95 %{mark}", by_kind))
-    if compared.told_contrasts:
+    if any(map(compared.contrasts_of, compared.told)):
         print_unbroken(console, ratios(compared, f"all told, ratios, 95 %{mark}", by_kind))
     console.print()
     several = f" All {judged} contrasts are judged together by Holm's rule." if judged > 1 else ""
-    unjudged = [contrast for contrast in compared.contrasts if contrast.adjusted is None]
+    unjudged = [contrast for contrast in compared.answering if contrast.adjusted is None]
     sentences = [sentence(contrast, compared) for contrast in unjudged]
     for line in (
         *(line for line in sentences if line not in first),
         f"Intervals hold the true value in 95.45 % of cases. A difference counts where {chance_name(judged)} < {LIMIT}."
         f"{several}",
         *([TWO_COSTS] if costs_in(compared.quantities) else []),
-        *([NOT_JUDGED] if compared.told else []),
+        *([NOT_JUDGED] if by_kind else []),
         *(f"note: {line}" for line in compared.notes),
     ):
         console.print(line, soft_wrap=True)
@@ -194,7 +194,7 @@ def ratios(compared: Compared, title: str, columns: Mapping[str, Definition], ch
     heads = [head for name in columns for head in ((name, chance) if chance else (name,))]
     shown = Table(*compared.axes, "contrast", *heads, box=None, title=title, title_justify="left")
     by_pair: dict[tuple[str, ...], dict[str, Contrast]] = {}
-    for contrast in (*compared.contrasts, *compared.told_contrasts):
+    for contrast in compared.contrasts:
         pair = (*contrast.stratum.values(), f"{contrast.a} / {contrast.b}")
         by_pair.setdefault(pair, {})[contrast.quantity.key] = contrast
     for pair, contrasts in by_pair.items():

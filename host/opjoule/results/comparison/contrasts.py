@@ -24,7 +24,7 @@ from opjoule.results.comparison.settings import RIG
 from opjoule.results.comparison.value_words import listed, quantity_words, value_order
 from opjoule.results.quantities import by_kind
 from opjoule.results.quantities import quantity as quantity_at
-from opjoule.runs.evaluation.quantities.definition import Definition
+from opjoule.runs.evaluation.quantities.definition import ALL_TOLD, Definition
 
 LIMIT: Final = 0.0455
 """Greatest p-value of a significant difference, in line with all stated intervals (95.45 %, k = 2)."""
@@ -133,16 +133,14 @@ class Compared:
     simulated: bool
     groups: tuple[Group, ...]
     contrasts: tuple[Contrast, ...]
+    """Contrasts by each quantity; those by quantities beside have a ratio and no p-value."""
     quantities: tuple[Definition, ...]
     """Quantities by which the groups are judged."""
     beside: tuple[Definition, ...]
-    """Quantities that are shown beside them and not judged: the time of the work, if both costs are asked for."""
+    """Quantities that are shown beside them and not judged, if both costs are asked for: what each kind of operation
+    costs all told, and the time of the work."""
     notes: tuple[str, ...]
     """Notes for the reader, one line each."""
-    told: tuple[Definition, ...] = ()
-    """What each kind of operation costs all told, if both costs are asked for; not judged either."""
-    told_contrasts: tuple[Contrast, ...] = ()
-    """Contrasts by these, each with a ratio and no p-value."""
 
     @property
     def axes(self) -> list[str]:
@@ -152,12 +150,22 @@ class Compared:
     @property
     def shown(self) -> tuple[Definition, ...]:
         """All quantities whose means are shown."""
-        return (*self.quantities, *self.told, *self.beside)
+        return (*self.quantities, *self.beside)
+
+    @property
+    def told(self) -> list[Definition]:
+        """What each kind of operation costs all told, of the quantities beside."""
+        return [of for of in self.beside if of.key.endswith(ALL_TOLD)]
 
     @property
     def with_ratios(self) -> list[Definition]:
         """All quantities by which two groups are compared."""
-        return [of for of in (*self.quantities, *self.told) if self.contrasts_of(of)]
+        return [of for of in self.shown if self.contrasts_of(of)]
+
+    @property
+    def answering(self) -> list[Contrast]:
+        """Contrasts by the quantities that are asked for."""
+        return [contrast for contrast in self.contrasts if contrast.cannot != BESIDE]
 
     @property
     def judged(self) -> int:
@@ -177,8 +185,7 @@ class Compared:
 
     def contrasts_of(self, quantity: Definition, stratum: Mapping[str, str] | None = None) -> list[Contrast]:
         """The contrasts of a quantity, in one stratum or in all."""
-        everything = (*self.contrasts, *self.told_contrasts)
-        of_quantity = (contrast for contrast in everything if contrast.quantity.key == quantity.key)
+        of_quantity = (contrast for contrast in self.contrasts if contrast.quantity.key == quantity.key)
         return [contrast for contrast in of_quantity if stratum in (None, contrast.stratum)]
 
     def group(self, name: str, stratum: Mapping[str, str]) -> Group:
@@ -207,18 +214,17 @@ def compare(runs: Sequence[ComparedRun], question: Question, sides: Mapping[int,
             "name: give it one with label= behind its port (docs/how-to/calibrate.md)"
         )
     told = [] if question.metrics else told_by(runs)
-    of_told = _all_contrasts(groups, told, question, [])
+    contrasts += [replace(contrast, cannot=BESIDE) for contrast in _all_contrasts(groups, told, question, [])]
     notes += [line for of in told for line in _without_interval(groups, of)]
+    time = None if question.metrics else time_beside(runs[0].quantities)
     return Compared(
         question,
         any(run.simulated for run in runs),
         tuple(groups),
         tuple(judged(contrasts, question.tolerance)),
         tuple(quantities),
-        tuple(_beside(runs, question)),
+        tuple(of for of in (*told, *([time] if time else [])) if _is_known(runs, of)),
         tuple(dict.fromkeys(notes)),
-        tuple(of for of in told if _is_known(runs, of)),
-        tuple(replace(contrast, cannot=BESIDE) for contrast in of_told),
     )
 
 
@@ -348,12 +354,6 @@ def _quantities(runs: Sequence[ComparedRun], keys: Sequence[str]) -> list[Defini
     return quantities
 
 
-def _beside(runs: Sequence[ComparedRun], question: Question) -> list[Definition]:
-    """The time of the work, if the question names no quantities and a run states it."""
-    time = None if question.metrics else time_beside(runs[0].quantities)
-    return [time] if time and _is_known(runs, time) else []
-
-
 def _is_known(runs: Sequence[ComparedRun], of: Definition) -> bool:
     """Whether a run states the quantity."""
     return cell_mean([run.numbers for run in runs], of).value is not None
@@ -379,7 +379,9 @@ def judged(contrasts: Sequence[Contrast], tolerance: float = 0.0) -> list[Contra
     together = holm([probability for probability in alone if probability is not None])
     adjusted, left = iter(together), sum(probability >= LIMIT for probability in together)
     return [
-        replace(
+        contrast
+        if contrast.cannot == BESIDE
+        else replace(
             contrast,
             probability=of,
             adjusted=None if of is None else next(adjusted),

@@ -28,7 +28,7 @@ def conclusions(answers: Sequence[Compared]) -> list[str]:
 def winner_lines(compared: Compared) -> list[str]:
     """The best group, with factor and interval: a line for each stratum, or one for all if there are many."""
     if compared.question.by == (SIDE,):
-        return [sentence(contrast, compared) for contrast in compared.contrasts]
+        return [sentence(contrast, compared) for contrast in compared.answering]
     if compared.judged == 0:
         nobody = f"No {noun(compared.question.by)} is named best"
         if any(contrast.cannot == TOO_SHORT_RUNS for contrast in compared.contrasts):
@@ -109,7 +109,7 @@ def _time(pairs: Sequence[Outcome]) -> str:
     ratios = []
     for one, other in pairs:
         compared = one.compared
-        for of in compared.beside:
+        for of in (of for of in compared.beside if of not in compared.told):
             means = [compared.group(name, one.stratum).mean(of).value or 0.0 for name in (one.best, other.best)]
             if all(means):
                 ratios.append(means[1] / means[0] if of.unit in RATES else means[0] / means[1])

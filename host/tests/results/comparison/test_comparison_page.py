@@ -167,10 +167,10 @@ def test_both_axes_are_judged_together(folder: Path) -> None:
     runs, _ = gather([str(folder)])
     alone = [compare(runs, Question((axis,))) for axis in ("db", "storage")]
     together = judged_together(alone)
-    wanted = holm([contrast.probability for of in alone for contrast in of.contrasts])
-    adjusted = [contrast.adjusted for of in together for contrast in of.contrasts]
+    wanted = holm([contrast.probability for of in alone for contrast in of.answering])
+    adjusted = [contrast.adjusted for of in together for contrast in of.answering]
     assert adjusted == pytest.approx(wanted) and len(adjusted) == 2 * 18
-    assert {contrast.judged for of in together for contrast in of.contrasts} == {2 * 18}
+    assert {contrast.judged for of in together for contrast in of.answering} == {2 * 18}
 
 
 def test_the_thin_interval_is_bonferronis() -> None:
