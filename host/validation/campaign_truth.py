@@ -30,11 +30,9 @@ from typing import Final
 from opjoule.bench.simulation.part_course import COURSE, PartCourse
 from opjoule.bench.simulation.truth_line import SHOWN, true_figures
 from opjoule.energy.comparison import ratio
-from opjoule.results.comparison.cell_mean import comparison_side
 from opjoule.results.comparison.compared_run import ComparedRun
 from opjoule.results.comparison.contrasts import Compared, Contrast, Question, compare
 from opjoule.results.comparison.index import gather
-from opjoule.results.quantities import quantity
 from opjoule.results.rounding import with_limits
 from opjoule.runs.record.run_record import RunRecord
 
@@ -102,7 +100,7 @@ def pairs_of(compared: Compared) -> Iterator[tuple[float, float, float]]:
         a, b = (_by_block(compared, contrast, name) for name in (contrast.a, contrast.b))
         for block in sorted(a.keys() & b.keys()):
             key, runs = contrast.quantity.key, (a[block], b[block])
-            estimate = ratio(*(comparison_side(run.numbers, contrast.quantity) for run in runs))
+            estimate = ratio(*(run.side(contrast.quantity) for run in runs))
             true_a, true_b = (truth_of(run.place)[key] for run in runs)
             yield estimate.value, estimate.u, true_a / true_b
 
@@ -154,7 +152,7 @@ def tell_records(runs: Sequence[ComparedRun]) -> None:
         pairs = [
             (figure.value, figure.u, truth_of(run.place)[key])
             for run in runs
-            if (figure := quantity(run.numbers, key)).value is not None and figure.u is not None
+            if (figure := run.number(key)).has_interval
         ]
         if not pairs:
             continue

@@ -21,7 +21,7 @@ import sys
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -35,7 +35,7 @@ from opjoule.bench.simulation.part_powers import Float64Array
 from opjoule.campaign.campaign import block_order
 from opjoule.energy.comparison import differ, ratio_limits
 from opjoule.energy.error_bounds import CURRENT, SHUNT
-from opjoule.results.comparison.cell_mean import comparison_side
+from opjoule.results.long_table import means
 from opjoule.runs.evaluation.quantities.common import COMMON
 from opjoule.runs.evaluation.quantities.definition import Quantities
 from opjoule.runs.evaluation.quantities.figures import by_repeat
@@ -44,6 +44,7 @@ from opjoule.runs.evaluation.quantities.repeat import Repeat
 from opjoule.runs.evaluation.repeat_energy import repeat_energy
 from opjoule.runs.evaluation.summary import budgets, headline_budget, shared_with_others
 from opjoule.runs.record.json_file import plain
+from opjoule.runs.record.result import Conclusion
 
 QUANTITIES: Final = Quantities((*COMMON, *OPERATIONS))
 HEADLINE: Final = QUANTITIES.headline.key
@@ -89,8 +90,8 @@ def as_delivered(rng: np.random.Generator, kind: Kind) -> Sensor:
 
 def one_run(
     rng: np.random.Generator, kind: Kind, known: Known, sensor: Sensor, factor: float, idle_w: float
-) -> dict[str, Any]:
-    """Numbers of result.json for one run whose energy above idle is the drawn workload's times a factor."""
+) -> Quantity:
+    """The headline of one run whose energy above idle is the drawn workload's times a factor."""
     end_s = known.settled_s + IDLE_S + 1.0
     idle: list[Piece] = [
         wander(rng, end_s + 1, idle_w * rng.normal(1, 0.005), 3e-3),
@@ -104,7 +105,8 @@ def one_run(
     figures = [QUANTITIES.figures(repeat)]
     made = {**budgets([energies]), "headline_budget": headline_budget([repeat])}
     shared = shared_with_others(made, QUANTITIES, figures)
-    return plain({**QUANTITIES.over_repeats(figures), "by_repeat": by_repeat(figures), "shared": shared})
+    numbers = plain({**QUANTITIES.over_repeats(figures), "shared": shared})
+    return means(Conclusion(by_repeat=by_repeat(figures), numbers=numbers), QUANTITIES)[QUANTITIES.headline.key]
 
 
 def trial(sensor_kind: str, difference: float, spread: float, seed: int) -> tuple[Verdict, Verdict]:
@@ -119,8 +121,7 @@ def trial(sensor_kind: str, difference: float, spread: float, seed: int) -> tupl
     runs: dict[str, list[Quantity]] = {name: [] for name in names}
     for _, which in block_order(len(names), REPEATS, seed):
         factor = factors[names[which]] * rng.normal(1, spread)
-        numbers = one_run(rng, kind, known, sensor, factor, idle_w)
-        runs[names[which]].append(comparison_side(numbers, QUANTITIES.headline))
+        runs[names[which]].append(one_run(rng, kind, known, sensor, factor, idle_w))
     base, again, dearer = (Quantity.mean(sides) for sides in runs.values())
     return _verdict(dearer, base, 1.0 + difference), _verdict(again, base, 1.0)
 

@@ -205,6 +205,11 @@ class Quantity(Struct, frozen=True, omit_defaults=True):
         return math.sqrt(max(self.common_u**2 - sum(part**2 for part in self.shared.values()), 0.0))
 
     @property
+    def has_interval(self) -> bool:
+        """Whether both the value and its uncertainty are known."""
+        return self.value is not None and self.u is not None
+
+    @property
     def is_repeated(self) -> bool:
         """Whether the spread between repeats or runs is known."""
         return math.isfinite(self.freedom)

@@ -1,13 +1,14 @@
 """The long table of a record: a row for each quantity, in the mean and in each repeat, of the whole work and of each
-phase. Exports and `open_runs` read it."""
+phase. Exports and `open_runs` read all of it; comparisons, figures and studies read the means."""
 
+import sys
 from collections.abc import Iterator
 from typing import Final
 
 import pyarrow as pa
 
-from opjoule.base.units import unstated
-from opjoule.results.quantities import Row, rows
+from opjoule.base.units import Quantity, unstated
+from opjoule.results.quantities import Row, number_of, numbers, rows
 from opjoule.runs.evaluation.quantities.definition import Quantities
 from opjoule.runs.record.result import Conclusion
 
@@ -45,3 +46,19 @@ def long_rows(of: Conclusion, quantities: Quantities) -> Iterator[Row]:
     for path, repeats in of.by_repeat.items():
         for number, value in enumerate(repeats.values, 1):
             yield Row(path, "", "", unstated(value, repeats.unit, OF_A_REPEAT), number)
+
+
+_NO_QUANTITIES: Final = ("schema", "shared", "by_repeat")
+"""Keys of result.json without quantities of their own."""
+
+
+def means(of: Conclusion, quantities: Quantities) -> dict[str, Quantity]:
+    """The means by path: each with its errors in common with other quantities, and with the spread of its repeats."""
+    shared, found = of.numbers.get("shared", {}), {}
+    own = {key: entry for key, entry in of.numbers.items() if key not in _NO_QUANTITIES}
+    for path, entry in numbers(own):
+        known = quantities.get(path)
+        values = of.by_repeat[path].values if path in of.by_repeat else ()
+        in_common = shared.get(known.budget if known and known.budget else path)
+        found[sys.intern(path)] = number_of(path, entry).of_repeats(values, in_common)
+    return found

@@ -14,7 +14,8 @@ from opjoule.results.rounding import NONE, Rounded, quantity_text, rounded, roun
 from opjoule.runs.evaluation.quantities.definition import ALL_TOLD, Quantities, told_path
 
 NOT_IDENTIFIABLE: Final = "not identifiable"
-_BY_PHASE: Final = "by_phase."
+BY_PHASE: Final = "by_phase."
+"""Beginning of the paths of each phase that the work marked."""
 _SENSOR = re.compile(r"by_sensor\.(?P<number>\d+)\.(?P<key>.+)")
 """Path of a quantity from an additional sensor."""
 
@@ -33,7 +34,7 @@ class Row:
     @property
     def phase(self) -> str | None:
         """The phase that the work marked, whose name may have dots; None for the whole work."""
-        return self.path.removeprefix(_BY_PHASE).rpartition(".")[0] if self.path.startswith(_BY_PHASE) else None
+        return self.path.removeprefix(BY_PHASE).rpartition(".")[0] if self.path.startswith(BY_PHASE) else None
 
     @property
     def name(self) -> str:
@@ -79,10 +80,11 @@ def quantity(result: Mapping[str, Any], path: str) -> Quantity:
         if is_quantity(entry):
             break
         entry = entry.get(part) if isinstance(entry, Mapping) else None
-    return _number(path, entry)
+    return number_of(path, entry)
 
 
-def _number(path: str, entry: Any) -> Quantity:
+def number_of(path: str, entry: Any) -> Quantity:
+    """The entry at a path of result.json as a quantity; Missing if it is no number."""
     if is_quantity(entry):
         return from_json(entry)
     if isinstance(entry, int) and not isinstance(entry, bool):
@@ -108,7 +110,7 @@ def all_told_paths(result: Mapping[str, Any]) -> dict[str, str]:
 
 def rows(result: Mapping[str, Any], table: Quantities) -> list[Row]:
     """All quantities of result.json: those of the table in reading order, then the rest in the file's order."""
-    found = dict(_walk(result, "", table))
+    found = {path: number_of(path, of) for path, of in numbers(result) if is_quantity(of) or table.get(path)}
     known = [definition.key for definition in table.shown("table") if definition.label and definition.key in found]
     return [_row(table, path, found[path]) for path in [*known, *(path for path in found if path not in known)]]
 
@@ -143,11 +145,11 @@ def is_quantity(entry: object) -> bool:
     return isinstance(entry, Quantity) or (isinstance(entry, Mapping) and {"value", "u", "unit"} <= entry.keys())
 
 
-def _walk(entry: Mapping[str, Any], path: str, table: Quantities) -> Iterator[tuple[str, Quantity]]:
-    """All quantities by path, also bare numbers that the table knows; a name in a path may have dots."""
+def numbers(entry: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    """All quantities and bare numbers below an entry by path, in the file's order; a name in a path may have dots."""
     for key, value in entry.items():
         here = f"{path}.{key}" if path else key
-        if is_quantity(value) or (table.get(here) and isinstance(value, int | float)):
-            yield here, _number(here, value)
+        if isinstance(value, int | float) or is_quantity(value):
+            yield here, value
         elif isinstance(value, Mapping):
-            yield from _walk(value, here, table)
+            yield from numbers(value, here)

@@ -139,7 +139,7 @@ def test_a_run_that_had_to_be_measured_again_counts_by_its_last_record(tmp_path)
     assert run_conditions(plans(1), tmp_path / "out", twice, seed=1, json=False) == 0
     runs, _ = read_index(tmp_path / "out")
     assert all(run.folder.endswith("-again-1") for run in runs)
-    assert {run.run.numbers["power_w"].value for run in runs} == {2.0}
+    assert {run.run.means["power_w"].value for run in runs} == {2.0}
 
 
 def test_an_interrupt_keeps_what_was_measured(tmp_path):

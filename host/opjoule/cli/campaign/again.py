@@ -14,7 +14,7 @@ from opjoule.cli.campaign.command import measuring
 from opjoule.cli.measure.command import alone_here, check_here, check_plans, run_measure
 from opjoule.cli.measure.options import AgainOptions, MeasuringOptions, RigOptions
 from opjoule.cli.measure.planning import SEED, plan_again
-from opjoule.results.comparison.cell_mean import RIG_NAME
+from opjoule.results.comparison.cell import RIG_NAME
 from opjoule.results.comparison.index import ConditionRun, names_of, read_index, with_result
 from opjoule.runs.measuring.plan import Plan
 from opjoule.runs.record.directory import has_index

@@ -28,7 +28,7 @@ from opjoule.results.comparison.plotted import Plotted, PlottedCell
 from opjoule.results.comparison.run_warnings import marks_of
 from opjoule.results.comparison.sentences import label_of, sentence, stratum_labels
 from opjoule.results.comparison.value_words import label, listed, noun, quantity_words
-from opjoule.results.quantities import Row, quantity
+from opjoule.results.quantities import Row
 from opjoule.results.rounding import NONE
 
 ROWS_MAX: Final = 60
@@ -287,7 +287,7 @@ def _run_line(run: ComparedRun | None, folder: Path, named: ConditionRun | None 
         about = (run.subject, run.words("storage"), run.words("device"))
         what = what or " ".join(run.condition.values()) or ", ".join(filter(None, about))
         status, started, of = status or run.status, run.started_utc, run.quantities.headline
-        headline = Row(of.key, of.label, of.meaning, quantity(run.numbers, of.key)).text
+        headline = Row(of.key, of.label, of.meaning, run.number(of.key)).text
     line = row(
         linked(place, folder, place.name),
         what,

@@ -6,8 +6,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from opjoule.base.errors import BadInput, RecordFault, unknown
 from opjoule.base.notices import Notice
+from opjoule.base.units import Cause, Quantity, missing
 from opjoule.results.answer import open_answer
 from opjoule.results.comparison.costs import costs, time_beside
 from opjoule.results.comparison.settings import (
@@ -23,11 +26,16 @@ from opjoule.results.comparison.settings import (
     value_bytes,
 )
 from opjoule.results.comparison.value_words import label
-from opjoule.results.quantities import all_told_paths
-from opjoule.runs.evaluation.quantities.definition import Definition, Quantities
+from opjoule.results.long_table import means
+from opjoule.runs.evaluation.quantities.definition import Definition, Quantities, Topic, told_path
 from opjoule.runs.record.job_results import stand_ins_of
 from opjoule.runs.record.run_record import RunRecord, reading
 from opjoule.runs.studies.definition import SYSTEM
+
+COUNTED: Final = (Topic.USAGE, Topic.LATENCY)
+"""Topics of counted quantities: a single repeat has no uncertainty; only the spread of runs gives one."""
+BY_KIND: Final = "by_operation."
+"""Beginning of the paths of each kind of operation."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +59,8 @@ class ComparedRun:
     """Whether no workload was run."""
     asked: Mapping[str, Any] = field(repr=False)
     settings: Settings = field(repr=False)
-    numbers: Mapping[str, Any] = field(repr=False)
-    """result.json."""
+    means: Mapping[str, Quantity] = field(repr=False)
+    """Its means in the long table, by path."""
     quantities: Quantities = field(repr=False)
     repeats: int | None = None
     """Number of complete cycles behind its mean numbers."""
@@ -62,6 +70,23 @@ class ComparedRun:
     """Notices of its end, its faults, and all else that limits its figures."""
     stand_ins: tuple[str, ...] = ()
     """Names of the software that others stood in for."""
+
+    def number(self, path: str) -> Quantity:
+        """The mean at a path; a part of a missing group has the group's reason."""
+        while path and path not in self.means:
+            path = path.rpartition(".")[0]
+        return self.means[path] if path else missing(Cause.ABSENT)
+
+    def side(self, of: Definition) -> Quantity:
+        """The mean as a side of a comparison: a counted one is exact for its own run."""
+        number = self.number(of.key)
+        counted = of.topic in COUNTED and number.value is not None and number.u is None
+        return replace(number, u=0.0, reason="", cause=Cause.OTHER) if counted else number
+
+    @property
+    def kinds(self) -> list[str]:
+        """Its kinds of operation; none if the record withholds all of them."""
+        return list(dict.fromkeys(path.split(".")[1] for path in self.means if path.startswith(BY_KIND)))
 
     def value(self, axis: str) -> str:
         """The run's value of an axis, or of a group of settings, as text."""
@@ -86,8 +111,8 @@ class ComparedRun:
     @cached_property
     def told(self) -> list[Definition]:
         """What an operation of each of its kinds costs all told; empty with one kind, whose cost is the headline."""
-        named = map(self.quantities.named, all_told_paths(self.numbers).values())
-        return [of for of in named if of]
+        paths = [path for kind in self.kinds if (path := told_path(kind)) in self.means]
+        return [of for of in map(self.quantities.named, paths) if of] if len(self.kinds) > 1 else []
 
     @property
     def compared(self) -> list[Definition]:
@@ -124,7 +149,7 @@ def read_compared(record: RunRecord, condition: Mapping[str, str] | None = None,
             answer.trace_only,
             kept(record.document.get("asked", {})),
             settings_of(record.document),
-            kept(answer.result),
+            means(answer.concluded, answer.quantities),
             answer.quantities,
             answer.concluded.repeats,
             answer.concluded.too_short,

@@ -11,8 +11,6 @@ from opjoule.base.errors import OpJouleError
 from opjoule.base.notices import Notice
 from opjoule.base.scripts import program
 from opjoule.base.terminal import terminal
-from opjoule.base.units import from_json
-from opjoule.results.comparison.cell_mean import cell_mean
 from opjoule.results.comparison.compared_run import ComparedRun, told_by
 from opjoule.results.comparison.conclusion import ratios
 from opjoule.results.comparison.contrasts import Compared, Question, compare, judged_together
@@ -20,8 +18,8 @@ from opjoule.results.comparison.costs import costs, kind_of, time_beside
 from opjoule.results.comparison.index import (
     COMPLETE,
     ConditionRun,
+    cell_of,
     compared_by,
-    means_of,
     measured_again,
     names_of,
     read_index,
@@ -91,13 +89,13 @@ SIDE_BY_SIDE_MAX = 4
 
 def cells(runs: Sequence[ConditionRun]) -> list[tuple[str, list[str]]]:
     """Rows of the table: each quantity's words, and its value in each condition, rounded and with its unit."""
-    means = [means_of(runs, name) for name in names_of(runs)]
+    of_names = [cell_of(runs, name) for name in names_of(runs)]
     lines = [("runs with a result", [_count(runs, name) for name in names_of(runs)])]
     for quantity in compared_by(runs):
         lines.append(
             (
                 quantity_words(quantity),
-                [part_text(quantity.key, from_json(mean[quantity.key])) for mean in means],
+                [part_text(quantity.key, cell.mean(quantity)) for cell in of_names],
             )
         )
     return lines
@@ -167,8 +165,7 @@ def _by_condition(runs: Sequence[ConditionRun], title: str, columns: Mapping[str
     """A table with one line per condition; `columns`: heading -> quantity."""
     shown = Table("", "with a result", *columns, box=None, title=title, title_justify="left")
     for name in names_of(runs):
-        results = [run.numbers for run in with_result([run for run in runs if run.name == name])]
-        values = [part_text(of.key, cell_mean(results, of)) for of in columns.values()]
+        values = [part_text(of.key, cell_of(runs, name).mean(of)) for of in columns.values()]
         shown.add_row(name, _count(runs, name), *values)
     return shown
 

@@ -14,16 +14,14 @@ from typing import Final, Self
 
 from opjoule.base.errors import BadInput, DataFault
 from opjoule.base.notices import Notice
-from opjoule.base.units import Quantity, counted
+from opjoule.base.units import NOT_STATED, Quantity, counted
 from opjoule.energy.comparison import holm, ratio, ratio_limits, same_probability
-from opjoule.results.comparison.cell_mean import RIG_NAME, cell_mean, comparison_side, sides_within_blocks
+from opjoule.results.comparison.cell import RIG_NAME, Cell, sides_within_blocks
 from opjoule.results.comparison.compared_run import SHORT, SIDE, ComparedRun, check_comparable, told_by
 from opjoule.results.comparison.costs import costs, kind_of, time_beside
 from opjoule.results.comparison.run_warnings import marks_of, warnings_of
 from opjoule.results.comparison.settings import RIG
 from opjoule.results.comparison.value_words import listed, quantity_words, value_order
-from opjoule.results.quantities import by_kind
-from opjoule.results.quantities import quantity as quantity_at
 from opjoule.runs.evaluation.quantities.definition import ALL_TOLD, Definition
 
 LIMIT: Final = 0.0455
@@ -52,18 +50,17 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Group:
-    """Runs with one value of the axis in one stratum."""
+class Group(Cell):
+    """Runs with one value of the axis in one stratum, whose axes are those of the cell."""
 
-    stratum: Mapping[str, str]
     name: str
-    runs: tuple[ComparedRun, ...]
     means: dict[str, Quantity] = field(default_factory=dict, repr=False)
     """Key of a compared quantity -> its mean, if the group has one."""
 
-    def mean(self, of: Definition) -> Quantity:
-        """The mean of a quantity."""
-        return cell_mean([run.numbers for run in self.runs], of)
+    @property
+    def stratum(self) -> Mapping[str, str]:
+        """The values of the other axes."""
+        return self.values
 
 
 @dataclass(frozen=True)
@@ -257,8 +254,8 @@ def _without_interval(groups: Sequence[Group], told: Definition) -> Iterator[str
     """A line for each reason why runs that have a kind of operation do not state what it costs all told."""
     by_reason: dict[str, list[str]] = {}
     for group in groups:
-        of_kind = [run.numbers for run in group.runs if kind_of(told) in by_kind(run.numbers)]
-        lacking = [of for of in (quantity_at(numbers, told.key) for numbers in of_kind) if of.u is None]
+        of_kind = [run.number(told.key) for run in group.runs if kind_of(told) in run.kinds]
+        lacking = [of for of in of_kind if of.u is None]
         if lacking:
             name = " ".join(group.runs[0].condition.values()) or group.name
             words = f"{name} ({len(lacking)} of {counted(len(group.runs), 'run')})"
@@ -317,9 +314,7 @@ def _groups(runs: Sequence[ComparedRun], question: Question, sides: Mapping[int,
         of_values = ranks[values], [value_order(value) for value in values]
         return [*of_values, ranks[name], name != BEFORE, value_order(name)]
 
-    groups = [
-        Group(dict(zip(apart, at[0], strict=True)), at[1], tuple(by_group[at])) for at in sorted(by_group, key=place)
-    ]
+    groups = [Group(dict(zip(apart, at[0], strict=True)), by_group[at], at[1]) for at in sorted(by_group, key=place)]
     names = {group.name for group in groups}
     if len(names) < 2:
         what = f"--by {','.join(question.by)}" if question.by != (SIDE,) else "--before and --after"
@@ -356,18 +351,16 @@ def _quantities(runs: Sequence[ComparedRun], keys: Sequence[str]) -> list[Defini
 
 def _is_known(runs: Sequence[ComparedRun], of: Definition) -> bool:
     """Whether a run states the quantity."""
-    return cell_mean([run.numbers for run in runs], of).value is not None
+    return Cell({}, runs).mean(of).value is not None
 
 
 def _mean(group: Group, quantity: Definition, notes: list[str]) -> Quantity | None:
     """Mean over a group's runs; a run that lacks the quantity has a line in the notes."""
-    sides = []
     for run in group.runs:
-        try:
-            sides.append(comparison_side(run.numbers, quantity))
-        except ValueError as fault:
-            lacking = f"no {quantity_words(quantity)}: {fault}"
+        if not (side := run.side(quantity)).has_interval:
+            lacking = f"no {quantity_words(quantity)}: {side.reason or NOT_STATED}"
             notes.append(f"{run.place} ({group.name}) is left out: {lacking}")
+    sides = group.sides(quantity)
     return Quantity.mean(sides) if sides else None
 
 

@@ -6,7 +6,6 @@ from typing import Final
 
 from opjoule.base.units import Quantity
 from opjoule.energy.comparison import difference
-from opjoule.results.comparison.cell_mean import sides_of
 from opjoule.results.comparison.compared_run import SIDE
 from opjoule.results.comparison.contrasts import (
     Compared,
@@ -105,7 +104,7 @@ def _tail_line(compared: Compared) -> str:
 
 def _mean(group: Group, key: str) -> Quantity | None:
     of = group.runs[0].quantities.get(key)
-    sides = sides_of([run.numbers for run in group.runs], of) if of else []
+    sides = group.sides(of) if of else []
     return Quantity.mean(sides) if sides else None
 
 

@@ -13,7 +13,7 @@ from typing import Any, Final, Self
 from msgspec import Struct
 
 from opjoule.base.errors import BadInput, OpJouleError, RecordFault
-from opjoule.results.comparison.cell_mean import stated_mean
+from opjoule.results.comparison.cell import Cell
 from opjoule.results.comparison.compared_run import ComparedRun, read_compared
 from opjoule.runs.evaluation.quantities.definition import Definition
 from opjoule.runs.record.directory import INDEX, check_inside, has_index
@@ -233,7 +233,11 @@ def compared_by(runs: Sequence[ConditionRun]) -> list[Definition]:
     return list({quantity.key: quantity for run in runs if run.run for quantity in run.run.compared}.values())
 
 
+def cell_of(runs: Sequence[ConditionRun], name: str) -> Cell:
+    """The runs of one condition that have a result."""
+    return Cell({}, with_result([run for run in runs if run.name == name]))
+
+
 def means_of(runs: Sequence[ConditionRun], name: str) -> dict[str, Any]:
-    """Mean of every compared quantity over one condition's runs, by its key (results/comparison/cell_mean.py)."""
-    results = [run.numbers for run in with_result([run for run in runs if run.name == name])]
-    return {quantity.key: stated_mean(results, quantity) for quantity in compared_by(runs)}
+    """Mean of every compared quantity over one condition's runs, by its key."""
+    return {quantity.key: cell_of(runs, name).stated(quantity) for quantity in compared_by(runs)}

@@ -1,17 +1,17 @@
 """Cells of a figure: the runs of each combination of settings, with the means of their numbers."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
 from opjoule.base.errors import BadInput
 from opjoule.base.units import Quantity, missing, unstated
-from opjoule.results.comparison.cell_mean import cell_mean
+from opjoule.results.comparison.cell import Cell
 from opjoule.results.comparison.compared_run import ComparedRun, check_comparable, told_by
 from opjoule.results.comparison.run_warnings import summary_of
 from opjoule.results.comparison.value_words import value_order
-from opjoule.results.quantities import NOT_IDENTIFIABLE, by_kind, part_text, quantity
+from opjoule.results.quantities import NOT_IDENTIFIABLE, part_text
 from opjoule.runs.evaluation.quantities.definition import Definition, Topic
 
 AXES: Final = ("db", "storage", "device", "workload", "distribution", "value_size", "threads")
@@ -29,21 +29,13 @@ SMALLEST_PART: Final = 1e-3
 
 
 @dataclass(frozen=True)
-class PlottedCell:
-    """Runs with the same settings."""
-
-    values: Mapping[str, str]
-    """Axis -> value."""
-    runs: Sequence[ComparedRun]
-
-    def numbers(self, path: str) -> list[Quantity]:
-        """A number of result.json in each run."""
-        return [quantity(run.numbers, path) for run in self.runs]
+class PlottedCell(Cell):
+    """A cell of a figure."""
 
     def number(self, path: str) -> Quantity:
         """The mean over the runs of a number of result.json."""
         known = self.runs[0].quantities.get(path)
-        return cell_mean([run.numbers for run in self.runs], known or Definition(path, "", Topic.PART))
+        return self.mean(known or Definition(path, "", Topic.PART))
 
     def text(self, path: str) -> str:
         """The mean with its interval; a dash, or `not identifiable`, if there is none."""
@@ -63,7 +55,7 @@ class PlottedCell:
     def kinds(self) -> dict[str, float]:
         """Energy of each kind of operation [J]; empty if a run withholds that of any."""
         joules: dict[str, float] = {}
-        for kind in sorted({kind for run in self.runs for kind in by_kind(run.numbers)}):
+        for kind in sorted({kind for run in self.runs for kind in run.kinds}):
             energy_j = self._known_in_every_run(f"by_operation.{kind}.energy_per_operation_j")
             count = self._known_in_every_run(f"by_operation.{kind}.count")
             if energy_j is None or count is None:

@@ -1,7 +1,7 @@
 """Settings of a run by group, so that runs can be checked for comparability.
 
 A group is an argument of `compare.py --although`; a new group is a row of `GROUPS`. Thousands of runs are stored in
-compact copies: equal texts once, and the numbers of result.json as quantities.
+compact copies, equal texts once.
 """
 
 import sys
@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
-from opjoule.base.units import from_json
-from opjoule.results.quantities import is_quantity
 from opjoule.runs.studies.definition import COMMAND, SYSTEM
 
 Settings = Mapping[str, Mapping[str, str]]
@@ -158,8 +156,7 @@ def kept(contents: Any) -> Any:
     if isinstance(contents, str):
         return sys.intern(contents)
     if isinstance(contents, Mapping):
-        inside = {sys.intern(key): kept(value) for key, value in contents.items()}
-        return from_json(inside) if is_quantity(inside) else inside
+        return {sys.intern(key): kept(value) for key, value in contents.items()}
     return [kept(item) for item in contents] if isinstance(contents, list) else contents
 
 

@@ -4,9 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 from statistics import fmean
 
-from opjoule.results.comparison.cell_mean import comparison_side
 from opjoule.results.comparison.compared_run import ComparedRun
-from opjoule.results.quantities import quantity
 from opjoule.runs.evaluation.stability import Repeated, scatter, unequal
 
 
@@ -32,9 +30,8 @@ def _headlines(runs: Sequence[ComparedRun]) -> Repeated | None:
     if not runs:
         return None
     headline = runs[0].quantities.headline
-    try:
-        sides = [comparison_side(run.numbers, headline) for run in runs]
-    except ValueError:
+    sides = [run.side(headline) for run in runs]
+    if not all(side.has_interval for side in sides):
         return None
     own_u = [math.hypot(side.own_u, side.spread_u) for side in sides]
     return Repeated(headline.label, [float(side) for side in sides], own_u, "run")
@@ -42,8 +39,8 @@ def _headlines(runs: Sequence[ComparedRun]) -> Repeated | None:
 
 def _writes(runs: Sequence[ComparedRun]) -> str:
     """The bytes that the runs wrote, if they are unequal for equal numbers of operations."""
-    written = [quantity(run.numbers, "disk_written_bytes").value for run in runs]
-    counts = [quantity(run.numbers, "operations").value for run in runs]
+    written = [run.number("disk_written_bytes").value for run in runs]
+    counts = [run.number("operations").value for run in runs]
     per_operation = [
         of_run / count for of_run, count in zip(written, counts, strict=True) if of_run is not None and count
     ]

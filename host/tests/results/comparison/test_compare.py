@@ -19,7 +19,6 @@ from opjoule.base.units import Quantity
 from opjoule.cli.commands import main
 from opjoule.energy.comparison import holm, same_probability
 from opjoule.energy.repeats import student_probability
-from opjoule.results.comparison.cell_mean import comparison_side
 from opjoule.results.comparison.index import ConditionRun, gather, write_index
 from opjoule.results.comparison.plotted import plotted
 
@@ -122,7 +121,7 @@ def test_what_two_runs_of_one_sensor_share_is_not_in_their_ratio(tmp_path):
         return gather([str(place)])[0][0]
 
     quantity = of("a", 1.0, "sd").quantities.headline
-    a, b = (comparison_side(one.numbers, quantity) for one in (of("b", 2.0, "emmc"), of("c", 1.0, "sd")))
+    a, b = (one.side(quantity) for one in (of("b", 2.0, "emmc"), of("c", 1.0, "sd")))
     assert a.shared == {"meter@0x40: shunt": 0.02}
     assert a.own_u == pytest.approx(0.0, abs=1e-9)
     assert b.standard_u == pytest.approx(0.01)
@@ -134,7 +133,7 @@ def test_a_count_of_one_run_is_exact_and_its_uncertainty_is_how_much_runs_differ
         return gather([str(made(tmp_path / name, 1.0, changes={"latency_s": count}))])[0][0]
 
     quantity = run("a", 1e-3).quantities.get("latency_s.p99")
-    sides = [comparison_side(run(name, value).numbers, quantity) for name, value in (("b", 1e-3), ("c", 3e-3))]
+    sides = [run(name, value).side(quantity) for name, value in (("b", 1e-3), ("c", 3e-3))]
     assert [side.standard_u for side in sides] == [0.0, 0.0]
     assert Quantity.mean(sides).spread_u == pytest.approx(1e-3)
 

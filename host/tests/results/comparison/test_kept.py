@@ -7,53 +7,42 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from opjoule.base.units import Quantity, from_json
 from opjoule.results.comparison.settings import kept, settings_of
+from opjoule.results.long_table import means
 from opjoule.results.quantities import quantity
+from opjoule.runs.evaluation.wording import YCSB_QUANTITIES as YCSB
+from opjoule.runs.record.result import read_result
 
 ROOT = Path(__file__).resolve().parents[4]
-FINITE = st.floats(-1e300, 1e300)
-NUMBERS = st.fixed_dictionaries(
-    {
-        "value": st.none() | FINITE,
-        "u": st.none() | st.floats(0, 1e300),
-        "unit": st.text(),
-    },
-    optional={"k": st.floats(1, 3), "reason": st.text("abc", min_size=1)},
-)
 CONTENTS = st.recursive(
-    NUMBERS | st.none() | st.booleans() | st.integers() | st.text(),
+    st.none() | st.booleans() | st.integers() | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
 )
-
-
-def read(contents):
-    """The contents with each number as a quantity."""
-    if isinstance(contents, dict):
-        return from_json(contents) if "unit" in contents else {key: read(entry) for key, entry in contents.items()}
-    return [read(entry) for entry in contents] if isinstance(contents, list) else contents
 
 
 @pytest.mark.slow
 @given(CONTENTS)
 def test_contents_are_the_same(contents):
-    assert kept(contents) == read(contents)
+    assert kept(contents) == contents
 
 
-@given(NUMBERS)
-def test_a_number_becomes_a_quantity_that_reads_alike(entry):
-    number = kept({"a": {"b": entry}})
-    assert isinstance(number["a"]["b"], Quantity)
-    assert quantity(number, "a.b") == from_json(entry)
+def test_each_number_of_a_result_is_a_row_with_its_shared_errors_and_the_spread_of_its_repeats():
+    of = read_result(ROOT / "runs/example")
+    table = means(of, YCSB)
+    for path, row in table.items():
+        assert row.stated == quantity(of.numbers, path)
+    headline = YCSB.headline
+    spread = of.by_repeat[headline.key].standard_deviation / of.repeats**0.5
+    assert table[headline.key].spread_u == pytest.approx(spread)
+    assert table[headline.key].shared == of.numbers["shared"][headline.budget]
 
 
 def test_results_of_many_runs_take_a_fifth_less_memory():
-    text = (ROOT / "runs/example/result.json").read_text()
-    kept(json.loads(text))
     sizes = []
-    for keep in (lambda contents: contents, kept):
+    for keep in (lambda of: of.numbers, lambda of: means(of, YCSB)):
+        keep(read_result(ROOT / "runs/example"))
         tracemalloc.start()
-        held = [keep(json.loads(text)) for _ in range(20)]
+        held = [keep(read_result(ROOT / "runs/example")) for _ in range(20)]
         sizes.append(tracemalloc.get_traced_memory()[0])
         tracemalloc.stop()
         assert len(held) == 20

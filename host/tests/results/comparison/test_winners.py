@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from compared_records import made
 from opjoule.base.notices import Notice, NoticeKind
+from opjoule.base.units import Quantity
 from opjoule.results.comparison.comparison import Answers, answers_of
 from opjoule.results.comparison.contrasts import Question, compare
 from opjoule.results.comparison.index import ConditionRun, gather, read_index, with_result, write_index
@@ -258,10 +259,9 @@ def test_equal_idle_powers_seldom_give_a_line_however_many_pairs_there_are(tmp_p
     read, chance = with_result(read_index(tmp_path)[0]), np.random.default_rng(1)
 
     def lines() -> list[str]:
-        idle_w = [number(3.0 + 0.01 * chance.normal(), "W", 0.002) for _ in read]
+        idle_w = [Quantity(3.0 + 0.01 * chance.normal(), 0.002, "W") for _ in read]
         null = [
-            replace(run, numbers={**run.numbers, "idle_power_w": power})
-            for run, power in zip(read, idle_w, strict=True)
+            replace(run, means={**run.means, "idle_power_w": power}) for run, power in zip(read, idle_w, strict=True)
         ]
         return deciding_lines([compare(null, Question(("storage",)))])
 

@@ -157,13 +157,13 @@ def test_its_databases_run_on_the_simulated_rig_and_their_figure_is_drawn(tmp_pa
     runs, _ = gather([str(tmp_path / "out")])  # without what had to be measured again on a busy computer
     assert {run.subject for run in runs} == set(databases.values())
     for run in runs:
-        assert run.simulated and run.numbers["operations"].value == 200
-        assert run.numbers["energy_j"].value > 0 and run.numbers["energy_j"].u > 0
+        assert run.simulated and run.means["operations"].value == 200
+        assert run.means["energy_j"].value > 0 and run.means["energy_j"].u > 0
         record = json.loads((run.place / "run.json").read_text())
         assert record["asked"]["folder"] == "s1" and record["asked"]["scale"] == 0.0001
     figures = figures_of_studies(runs)
     assert list(figures) == ["s1-figure-2"]
     assert figures["s1-figure-2"].series == [*databases.values()]
-    used = [run.numbers["server"]["peak_memory_bytes"].value for run in runs if run.subject == "MongoDB"]
+    used = [run.means["server.peak_memory_bytes"].value for run in runs if run.subject == "MongoDB"]
     assert all(size > 20_000_000 for size in used) and bool(used) == mongodb
     assert Path(tmp_path / "out" / "report.html").exists()

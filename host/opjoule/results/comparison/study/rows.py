@@ -13,14 +13,14 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Final, Self
 
-from msgspec.structs import replace as replaced
-
 from opjoule.base.errors import OpJouleError, RecordFault
-from opjoule.base.units import Quantity, exact, from_json
+from opjoule.base.units import Cause, Quantity, exact, missing
 from opjoule.energy.trace.parquet_file import checked_metadata
 from opjoule.results.answer import Answer, open_answer
 from opjoule.results.comparison.run_warnings import marks_of, summary_of
 from opjoule.results.comparison.value_words import measure_unit
+from opjoule.results.long_table import means
+from opjoule.results.quantities import BY_PHASE
 from opjoule.runs.evaluation.quantities.phases import PHASES
 from opjoule.runs.record.job_results import job_results
 from opjoule.runs.record.run_record import RunRecord
@@ -254,29 +254,27 @@ def _rows(of: _Measured, apart: Mapping[str, str]) -> list[PhaseRow]:
     record, study = of.record, of.study
     if not of.answer.result:
         raise RecordFault(of.answer.problem)
-    by_phase = of.answer.result.get("by_phase") or {}
-    common = of.answer.result.get("shared") or {}
+    table = means(of.answer.concluded, of.answer.quantities)
     marks = tuple(marks_of([of.answer]))
     shortest_s = SAMPLES_MIN * _period_s(record)
     lengths: dict[str, list[float]] = {}
     for phase in record.run.marked_phases:
         lengths.setdefault(phase.name, []).append(phase.duration_s)
     block = int(record.document.get("asked", {}).get("block") or 1)
-    unmarked = "its phase was not marked" if by_phase else "its record has no energies of phases"
+    has_phases = any(path.startswith(BY_PHASE) for path in table)
+    unmarked = "its phase was not marked" if has_phases else "its record has no energies of phases"
     rows = []
     phases, software = job_results(record)
     stand_ins = dict.fromkeys(made_by.stand_in for made_by in software if made_by.stand_in)
     for line in phases:
-        energies = by_phase.get(line["mark"], {})
-        why = "" if line["not_supported"] else _why_none(energies) if energies else unmarked
-        length_s = fmean(lengths[line["mark"]]) if energies else None
+        paths = {name: f"{BY_PHASE}{line['mark']}.{name}" for name in _SUMMED}
+        known = {name: _in_its_row(table[path]) for name, path in paths.items() if path in table}
+        why = "" if line["not_supported"] else _why_none(known) if known else unmarked
+        length_s = fmean(lengths[line["mark"]]) if known else None
         is_short = length_s is not None and length_s < shortest_s
         if is_short:
             why = f"shorter than {SAMPLES_MIN} samples of the meter"
-            energies = {name: energies[name] for name in TIMES if name in energies}
-        known = {
-            name: _known(number, common.get(f"by_phase.{line['mark']}.{name}")) for name, number in energies.items()
-        }
+            known = {name: known[name] for name in TIMES if name in known}
         reported = line["figures"].items()
         figures = {name: exact(float(value), measure_unit(name)) for name, value in reported if value is not None}
         varied = {axis: str(value) for axis, value in line["cell"].items()}
@@ -303,10 +301,10 @@ def _rows(of: _Measured, apart: Mapping[str, str]) -> list[PhaseRow]:
     return rows
 
 
-def _why_none(energies: Mapping[str, Any]) -> str:
+def _why_none(known: Mapping[str, Quantity]) -> str:
     """Why a marked phase has no energy; empty if it has one."""
-    energy = energies.get("energy_j", {})
-    return "" if energy.get("value") is not None else f"not integrated ({energy.get('reason')})"
+    energy = known.get("energy_j") or missing(Cause.ABSENT)
+    return "" if energy.value is not None else f"not integrated ({energy.reason})"
 
 
 def _period_s(record: RunRecord) -> float:
@@ -316,10 +314,9 @@ def _period_s(record: RunRecord) -> float:
     return float(span_ns * 1e-9 / max(times.num_rows - 1, 1))
 
 
-def _known(number: Mapping[str, Any], shared: Mapping[str, float] | None) -> Quantity:
-    """A figure of `by_phase`, with the contributions that other rows share."""
-    of = from_json(number)
-    return exact(of.value, of.unit) if of.u is None and of.value is not None else replaced(of, shared=shared or {})
+def _in_its_row(of: Quantity) -> Quantity:
+    """A quantity of a phase; one whose uncertainty is not stated is exact in its own row."""
+    return exact(of.value, of.unit) if of.u is None and of.value is not None else of
 
 
 def _measured(known: Mapping[str, Quantity], line: Mapping[str, Any]) -> dict[str, Quantity]:

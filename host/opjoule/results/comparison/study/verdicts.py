@@ -17,7 +17,7 @@ from typing import Any, Final
 from opjoule.base.toml_file import matches
 from opjoule.base.units import Quantity
 from opjoule.energy.comparison import difference, log_limits
-from opjoule.results.comparison.cell_mean import comparison_side, paired_logs
+from opjoule.results.comparison.cell import paired_logs
 from opjoule.results.comparison.compared_run import ComparedRun
 from opjoule.results.comparison.contrasts import LIMIT, SINGLE_RUNS, TOO_SHORT_RUNS, why_not_judged
 from opjoule.results.comparison.study.rows import KIND, PhaseRow, Place, StudyTable, apart_from, stand_in_caveat
@@ -238,14 +238,7 @@ def samples_of_workload(runs: Iterable[ComparedRun], measures: Iterable[str]) ->
     samples = []
     for run in runs:
         cell: Mapping[str, Any] = run.asked.get("cell") or {}
-        measured = {}
-        for name in names:
-            quantity = run.quantities.get(name)
-            try:
-                if quantity:
-                    measured[name] = comparison_side(run.numbers, quantity)
-            except ValueError:
-                continue
+        sides = {name: run.side(of) for name in names if (of := run.quantities.get(name))}
         settings = {name: run.asked.get(name) for name in (DEVICE, STORAGE)}
         settings |= {SCALE: f"{float(run.asked.get(SCALE) or 1):g}"}
         settings |= dict(change.partition("=")[::2] for change in run.asked.get("state") or ())
@@ -257,7 +250,7 @@ def samples_of_workload(runs: Iterable[ComparedRun], measures: Iterable[str]) ->
                 int(run.asked.get("block") or 0),
                 run.place,
                 run.simulated,
-                measures=measured,
+                measures={name: side for name, side in sides.items() if side.has_interval},
                 too_short=run.too_short,
                 settings={name: str(value) for name, value in settings.items() if value is not None},
                 caveats=tuple(map(stand_in_caveat, run.stand_ins)),

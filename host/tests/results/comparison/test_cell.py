@@ -7,16 +7,29 @@ import math
 from pathlib import Path
 
 import pytest
+from msgspec import convert
 from opjoule.base.units import Quantity
-from opjoule.results.comparison.cell_mean import stated_mean
+from opjoule.results.comparison.cell import Cell
+from opjoule.results.comparison.compared_run import ComparedRun
 from opjoule.results.comparison.contrasts import Question, compare
 from opjoule.results.comparison.index import gather, means_of, read_index
 from opjoule.results.comparison.plotted import plotted
-from opjoule.runs.evaluation.quantities.definition import Definition, Topic
+from opjoule.results.long_table import means
+from opjoule.runs.evaluation.quantities.definition import Definition, Quantities, Topic
 from opjoule.runs.evaluation.quantities.figures import over_repeats
+from opjoule.runs.record.json_file import plain
+from opjoule.runs.record.result import Conclusion, RepeatValues
 from plotted_runs import ABOVE_IDLE, make_campaign
 
 J = Definition("a_j", "J", Topic.ENERGY)
+
+
+def stated_mean(results: list[dict[str, object]], of: Definition) -> dict[str, object]:
+    """The mean of one cell, from the result.json of each of its runs."""
+    read = [convert({**result, "numbers": result}, Conclusion) for result in results]
+    settings = Path("run"), False, {}, None, 0, "", "complete", "", False, {}, {}
+    runs = [ComparedRun(*settings, means(one, Quantities([of])), Quantities([of])) for one in read]
+    return Cell({}, runs).stated(of)
 
 
 def result(value: float | None, u: float | None, **more: object) -> dict[str, object]:
@@ -41,7 +54,7 @@ def test_one_run_of_several_repeats_has_the_interval_that_its_record_states() ->
     repeats = [Quantity.from_standard(value, 0.02, "J") for value in (1.0, 1.1, 1.3)]
     stated = over_repeats(repeats)
     assert stated.u is not None
-    by_repeat = {"a_j": {"values": [repeat.value for repeat in repeats]}}
+    by_repeat = {"a_j": plain(RepeatValues(3, "J", tuple(float(repeat) for repeat in repeats), None))}
     mean = stated_mean([{**result(stated.value, stated.u), "by_repeat": by_repeat}], J)
     assert mean["u"] == pytest.approx(stated.u)
 

@@ -1,0 +1,129 @@
+"""Cells: runs of the same settings. The mean over them has one interval, for every table, page and figure."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any
+
+from opjoule.base.errors import DataFault
+from opjoule.base.units import Quantity, missing, unstated
+from opjoule.results.comparison.compared_run import COUNTED, ComparedRun
+from opjoule.runs.evaluation.quantities.definition import Definition
+from opjoule.runs.record.json_file import plain
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Runs with the same settings."""
+
+    values: Mapping[str, str]
+    """Axis -> value."""
+    runs: Sequence[ComparedRun]
+
+    def numbers(self, path: str) -> list[Quantity]:
+        """The quantity at a path in each run."""
+        return [run.number(path) for run in self.runs]
+
+    def sides(self, of: Definition) -> list[Quantity]:
+        """The quantity in each run that has it with an uncertainty.
+
+        Raises: DataFault: the runs have it in different units.
+        """
+        sides = [side for run in self.runs if (side := run.side(of)).has_interval]
+        if len({side.unit for side in sides}) > 1:
+            raise DataFault(f"the runs have {of.key} in different units: evaluate them anew with measure.py report")
+        return sides
+
+    def mean(self, of: Definition) -> Quantity:
+        """Mean of a quantity over the runs.
+
+        Runs without an uncertainty are left out if any run has one; if none has, the mean has none either.
+        """
+        return self._mean_and_count(of)[0]
+
+    def stated(self, of: Definition) -> dict[str, Any]:
+        """The mean as a number of result.json, with the number of its runs."""
+        mean, count = self._mean_and_count(of)
+        return {**plain(mean.stated), **({} if mean.value is None else {"runs": count})}
+
+    def _mean_and_count(self, of: Definition) -> tuple[Quantity, int]:
+        if sides := self.sides(of):
+            mean = Quantity.mean(sides)
+            if of.topic not in COUNTED or mean.u:
+                return mean, len(sides)
+        numbers = self.numbers(of.key)
+        known = [number for number in numbers if number.value is not None]
+        unit = next((number.unit for number in numbers if number.unit), of.unit)
+        why = next((number for number in (known or numbers) if number.reason), None)
+        if not known:
+            return why.absent(unit) if why else missing("no run has it", unit), 0
+        mean = unstated(fmean(map(float, known)), unit, "uncertainty not stated in a run")
+        return mean.because(why) if why else mean, len(known)
+
+
+RIG_NAME = "rig_name"
+"""Key in `asked` of runs of a fleet."""
+_Block = tuple[Path | None, int, str]
+"""Folder of the campaign, number of the block, rig."""
+
+
+def sides_within_blocks(
+    a: Sequence[ComparedRun], b: Sequence[ComparedRun], quantity: Definition
+) -> tuple[Quantity, Quantity] | None:
+    """Means of both groups over the blocks that both have on one rig; None without such a block.
+
+    Effects of a rig on both groups (board, meter, room) are then neither in the difference nor in its spread.
+    The spread of their difference, and of their ratio, is that between blocks, with one degree of freedom less than the
+    number of blocks: each side has half of the variance and half of those degrees.
+    Source: Box, Hunter, Hunter, Statistics for Experimenters, 2nd edition, chapter 3 (paired comparisons).
+    """
+    of_a, of_b = _by_block(a, quantity), _by_block(b, quantity)
+    blocks = [block for block in of_a if block in of_b]
+    if not blocks:
+        return None
+    side_a, side_b = (Quantity.mean([of[block] for block in blocks]) for of in (of_a, of_b))
+    if len(blocks) == 1:
+        return side_a, side_b
+    pairs = [(float(of_a[block]), float(of_b[block])) for block in blocks]
+    if min(min(pair) for pair in pairs) > 0:
+        spread_u = _error([math.log(one / other) for one, other in pairs])
+        spreads_u = abs(float(side_a)) * spread_u, abs(float(side_b)) * spread_u
+    else:
+        spreads_u = (_error([one - other for one, other in pairs]),) * 2
+    return _spread(side_a, spreads_u[0], len(blocks)), _spread(side_b, spreads_u[1], len(blocks))
+
+
+def paired_logs(a: Mapping[int, Quantity], b: Mapping[int, Quantity]) -> tuple[Quantity, Quantity] | None:
+    """Means of two groups of logarithms over the blocks that both have, with the spread of their difference.
+
+    Args:
+        a, b: number of a block -> logarithm; 0 is no block.
+    Returns: None with fewer than two blocks in common.
+    """
+    blocks = [block for block in a if block and block in b]
+    if len(blocks) < 2:
+        return None
+    spread_u = _error([float(a[block]) - float(b[block]) for block in blocks])
+    one, other = (_spread(Quantity.mean([of[block] for block in blocks]), spread_u, len(blocks)) for of in (a, b))
+    return one, other
+
+
+def _by_block(runs: Sequence[ComparedRun], quantity: Definition) -> dict[_Block, Quantity]:
+    """Mean of each block, over the runs that have the quantity."""
+    by_block: dict[_Block, list[ComparedRun]] = {}
+    for run in runs:
+        block = run.index, int(run.asked.get("block") or 0), str(run.asked.get(RIG_NAME) or "")
+        by_block.setdefault(block, []).append(run)
+    known = {block: Cell({}, of_block).sides(quantity) for block, of_block in by_block.items()}
+    return {block: Quantity.mean(sides) for block, sides in known.items() if sides}
+
+
+def _error(differences: Sequence[float]) -> float:
+    return stdev(differences) / math.sqrt(len(differences))
+
+
+def _spread(side: Quantity, spread_u: float, blocks: int) -> Quantity:
+    """The side with its half of the differences' spread."""
+    return side.with_spread(spread_u / math.sqrt(2), (blocks - 1) / 2, blocks)
