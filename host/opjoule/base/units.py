@@ -153,13 +153,19 @@ class Quantity(Struct, frozen=True, omit_defaults=True):
             math.fsum(map(float, listed)), math.hypot(own_u, *shared.values()), listed[0].unit, shared=shared
         )
 
-    def of_repeats(self, values: Sequence[float], shared: Mapping[str, float] | None = None) -> Quantity:
-        """The number, whose interval includes the spread of these values, with that spread and its shared errors."""
+    def of_repeats(
+        self, values: Sequence[float], shared: Mapping[str, float] | None = None, deviation: float | None = None
+    ) -> Quantity:
+        """The number, whose interval includes the spread of these values, with that spread and its shared errors.
+
+        `deviation`: standard deviation of the values, if it is known already.
+        """
         known = replace(self, shared=shared or NOTHING)
         if len(values) < 2:
             return known
         count = len(values)
-        return replace(known, spread_u=stdev(values) / math.sqrt(count), freedom=count - 1.0, count=count)
+        spread_u = (stdev(values) if deviation is None else deviation) / math.sqrt(count)
+        return replace(known, spread_u=spread_u, freedom=count - 1.0, count=count)
 
     def with_spread(self, spread_u: float, freedom: float, count: int) -> Quantity:
         """The value with another spread; its other errors stay."""

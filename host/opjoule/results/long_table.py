@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 import pyarrow as pa
+from msgspec.structs import replace
 
 from opjoule.base.units import Quantity, unstated
 from opjoule.results.quantities import Row, number_of, numbers, rows
@@ -58,7 +59,11 @@ def means(of: Conclusion, quantities: Quantities) -> dict[str, Quantity]:
     own = {key: entry for key, entry in of.numbers.items() if key not in _NO_QUANTITIES}
     for path, entry in numbers(own):
         known = quantities.get(path)
-        values = of.by_repeat[path].values if path in of.by_repeat else ()
         in_common = shared.get(known.budget if known and known.budget else path)
-        found[sys.intern(path)] = number_of(path, entry).of_repeats(values, in_common)
+        number, repeats = number_of(path, entry), of.by_repeat.get(path)
+        if repeats:
+            number = number.of_repeats(repeats.values, in_common, repeats.standard_deviation)
+        elif in_common:
+            number = replace(number, shared=in_common)
+        found[sys.intern(path)] = number
     return found

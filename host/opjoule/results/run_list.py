@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 from msgspec import Struct
@@ -16,10 +16,9 @@ from opjoule.base.errors import RecordFault
 from opjoule.base.files import read_regular, rewriting
 from opjoule.base.notices import Notice, NoticeKind
 from opjoule.base.scripts import program
-from opjoule.base.units import Quantity, from_json, missing
+from opjoule.base.units import Quantity, missing
 from opjoule.results.rounding import quantity_text
 from opjoule.runs.record.directory import check_place, is_held
-from opjoule.runs.record.json_file import plain
 from opjoule.runs.record.notes import NO_NOTES, NOTES, Notes, read_notes
 
 if TYPE_CHECKING:
@@ -38,8 +37,8 @@ class ListedRun(Struct, frozen=True):
     """complete, partial, failed, or unreadable."""
     title: str
     """Subject, board and medium, with SIMULATED for a simulated run."""
-    number: dict[str, Any]
-    """The headline as a number of result.json."""
+    headline: Quantity
+    """The headline with its uncertainty, or the reason why there is none."""
     label: str = ""
     """Name of the headline."""
     simulated: bool = False
@@ -58,11 +57,6 @@ class ListedRun(Struct, frozen=True):
     """What to know before the headline is believed."""
     notes: Notes = NO_NOTES
     """The user's notes."""
-
-    @property
-    def headline(self) -> Quantity:
-        """The headline with its uncertainty, or the reason why there is none."""
-        return from_json(self.number)
 
     @property
     def started(self) -> datetime | None:
@@ -112,7 +106,7 @@ def listed(directory: Path) -> ListedRun:
             run = _of(open_answer(RunRecord.open(directory)), directory)
     except (RecordFault, OSError) as fault:
         why = str(fault)
-        run = ListedRun(directory, UNREADABLE, directory.name, {"value": None, "reason": why}, why=why)
+        run = ListedRun(directory, UNREADABLE, directory.name, missing(why or UNREADABLE), why=why)
     try:
         return replace(run, notes=read_notes(directory))
     except (RecordFault, OSError) as fault:
@@ -127,7 +121,7 @@ def _of(answer: "Answer", directory: Path) -> ListedRun:
         directory,
         record.status,
         answer.title,
-        plain(headline),
+        headline,
         shown.headline or shown.traced,
         record.simulated,
         run.found.started_utc or "",
@@ -156,7 +150,7 @@ def _notices(answer: "Answer") -> Iterator[Notice]:
 
 
 INDEX: Final = "runs.index"
-VERSION: Final = 3
+VERSION: Final = 4
 WATCHED: Final = ("run.json", "result.json", NOTES)
 KEEP_AT_ONCE: Final = 500
 """The index is written after this many newly read records, in case the program ends before all are read."""

@@ -10,7 +10,7 @@ from typing import Any
 from opjoule.base.errors import DataFault
 from opjoule.base.units import Quantity, missing, unstated
 from opjoule.results.comparison.compared_run import COUNTED, ComparedRun
-from opjoule.runs.evaluation.quantities.definition import Definition
+from opjoule.runs.evaluation.quantities.definition import Definition, Topic
 from opjoule.runs.record.json_file import plain
 
 
@@ -42,6 +42,11 @@ class Cell:
         Runs without an uncertainty are left out if any run has one; if none has, the mean has none either.
         """
         return self._mean_and_count(of)[0]
+
+    def number(self, path: str) -> Quantity:
+        """The mean of the quantity at a path."""
+        known = self.runs[0].quantities.get(path)
+        return self.mean(known or Definition(path, "", Topic.PART))
 
     def stated(self, of: Definition) -> dict[str, Any]:
         """The mean as a number of result.json, with the number of its runs."""

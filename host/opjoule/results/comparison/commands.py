@@ -6,19 +6,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from rich.table import Table
-
 from opjoule.base.errors import OpJouleError
 from opjoule.base.scripts import program
 from opjoule.base.terminal import terminal
 from opjoule.results.comparison.comparison import notes, print_comparison
-from opjoule.results.comparison.conclusion import to_json
+from opjoule.results.comparison.conclusion import means_table, to_json
 from opjoule.results.comparison.contrasts import Compared, Contrast, Question, compare
 from opjoule.results.comparison.index import ConditionRun, read_index, with_result
 from opjoule.results.comparison.run_warnings import print_above
 from opjoule.results.comparison.sentences import chance_words, place_words, ratio_words
 from opjoule.results.comparison.value_words import sentence_case
-from opjoule.results.rounding import NONE, quantity_text, rounded
+from opjoule.results.rounding import rounded
 from opjoule.runs.evaluation.quantities.definition import Definition
 from opjoule.runs.studies.definition import COMMAND
 
@@ -54,7 +52,9 @@ def print_campaign(directory: Path) -> None:
         return print_comparison(directory)
     console = terminal()
     print_above(console, compared.warnings, [], simulated=compared.simulated)
-    console.print(_means(compared))
+    columns = {WORDS[of.key][1]: of for of in compared.quantities}
+    mark = " (SIMULATED)" if compared.simulated else ""
+    console.print(means_table(compared, f"means of the blocks{mark}, 95 %", columns))
     count = sum(contrast.adjusted is not None for contrast in compared.contrasts)
     corrected = [f"p is corrected for all {count} contrasts (Holm)."] if count > 1 else []
     for line in (
@@ -110,20 +110,3 @@ def _factor_line(contrast: Contrast, compared: Compared) -> str:
 def _name(command: str) -> str:
     """A command's name in a sentence: in quotes if it has several words."""
     return f"'{command}'" if " " in command else command
-
-
-def _means(compared: Compared) -> Table:
-    """Means of each command in each stratum."""
-    mark = " (SIMULATED)" if compared.simulated else ""
-    shown = Table(*compared.axes, COMMAND, box=None, title=f"means of the blocks{mark}, 95 %")
-    shown.title_justify = "left"
-    for quantity in compared.quantities:
-        shown.add_column(WORDS[quantity.key][1])
-    shown.add_column("runs")
-    for group in compared.groups:
-        means = [
-            quantity_text(group.mean(quantity)) if quantity.key in group.means else NONE
-            for quantity in compared.quantities
-        ]
-        shown.add_row(*group.stratum.values(), group.name, *means, str(len(group.runs)))
-    return shown

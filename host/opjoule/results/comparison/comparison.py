@@ -10,7 +10,7 @@ from rich.table import Table
 from opjoule.base.errors import OpJouleError
 from opjoule.base.notices import Notice
 from opjoule.base.scripts import program
-from opjoule.base.terminal import terminal
+from opjoule.base.terminal import print_unbroken, terminal
 from opjoule.results.comparison.compared_run import ComparedRun, told_by
 from opjoule.results.comparison.conclusion import ratios
 from opjoule.results.comparison.contrasts import Compared, Question, compare, judged_together
@@ -27,7 +27,6 @@ from opjoule.results.comparison.index import (
 )
 from opjoule.results.comparison.plotted import Plotted, check_drawable, plotted
 from opjoule.results.comparison.run_warnings import print_above, warnings_of
-from opjoule.results.comparison.unbroken import print_unbroken
 from opjoule.results.comparison.value_words import quantity_words
 from opjoule.results.comparison.winners import conclusions
 from opjoule.results.quantities import part_text

@@ -8,14 +8,13 @@ from rich.table import Table
 
 from opjoule.base.errors import WORSE_EXIT, DataFault
 from opjoule.base.files import csv_text
-from opjoule.base.terminal import terminal
+from opjoule.base.terminal import print_unbroken, terminal
 from opjoule.results.comparison.compared_run import SHORT, SIDE
 from opjoule.results.comparison.contrasts import LIMIT, TOO_SHORT_RUNS, Compared, Contrast
 from opjoule.results.comparison.costs import NOT_JUDGED, TWO_COSTS, costs_in, kind_of
 from opjoule.results.comparison.ranking import rankings
 from opjoule.results.comparison.run_warnings import marks_of, print_above
 from opjoule.results.comparison.sentences import RATES, chance_name, chance_number, sentence
-from opjoule.results.comparison.unbroken import print_unbroken
 from opjoule.results.comparison.value_words import quantity_words
 from opjoule.results.comparison.winners import conclusions
 from opjoule.results.quantities import part_text
@@ -152,11 +151,11 @@ def print_compared(compared: Compared) -> None:
     mark = " (SIMULATED)" if compared.simulated else ""
     judged, by_kind = compared.judged, {kind_of(of): of for of in compared.told}
     by_words = {quantity_words(of): of for of in compared.shown if of not in compared.told}
-    print_unbroken(console, _means(compared, f"means, 95 %{mark}", by_words))
+    print_unbroken(console, means_table(compared, f"means, 95 %{mark}", by_words))
     by_words = {quantity_words(of): of for of in compared.quantities}
     print_unbroken(console, ratios(compared, f"ratios, 95 %{mark}", by_words, chance_name(judged)))
     if by_kind:
-        print_unbroken(console, _means(compared, f"all told, means, 95 %{mark}", by_kind))
+        print_unbroken(console, means_table(compared, f"all told, means, 95 %{mark}", by_kind))
     if any(map(compared.contrasts_of, compared.told)):
         print_unbroken(console, ratios(compared, f"all told, ratios, 95 %{mark}", by_kind))
     console.print()
@@ -174,7 +173,7 @@ def print_compared(compared: Compared) -> None:
         console.print(line, soft_wrap=True)
 
 
-def _means(compared: Compared, title: str, columns: Mapping[str, Definition]) -> Table:
+def means_table(compared: Compared, title: str, columns: Mapping[str, Definition]) -> Table:
     """A row for each group; `columns`: heading -> quantity."""
     by = "" if compared.question.by == (SIDE,) else ", ".join(compared.question.by)
     shown = Table(*compared.axes, by, *columns, "runs", box=None, title=title, title_justify="left")

@@ -4,7 +4,6 @@ import itertools
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from opjoule.base.units import Quantity
 from opjoule.energy.comparison import difference
 from opjoule.results.comparison.compared_run import SIDE
 from opjoule.results.comparison.contrasts import (
@@ -70,7 +69,7 @@ def _idle_line(answers: Sequence[Compared]) -> str:
 
 def _idle_contrasts(compared: Compared) -> Iterator[Contrast]:
     """Contrasts of idle power between any two groups of one stratum, with the greater side as `a`."""
-    known = [(group, side) for group in compared.groups if (side := _mean(group, IDLE_POWER))]
+    known = [(group, side) for group in compared.groups if (side := group.number(IDLE_POWER)).has_interval]
     for (a, mean_a), (b, mean_b) in itertools.combinations(known, 2):
         of = a.runs[0].quantities.get(IDLE_POWER)
         if a.stratum != b.stratum or of is None:
@@ -102,12 +101,7 @@ def _tail_line(compared: Compared) -> str:
     )
 
 
-def _mean(group: Group, key: str) -> Quantity | None:
-    of = group.runs[0].quantities.get(key)
-    sides = group.sides(of) if of else []
-    return Quantity.mean(sides) if sides else None
-
-
 def _number(group: Group, key: str) -> float | None:
-    mean = _mean(group, key)
-    return None if mean is None else mean.value
+    """The value of a mean with an interval."""
+    mean = group.number(key)
+    return mean.value if mean.has_interval else None

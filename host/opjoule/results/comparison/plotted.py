@@ -12,7 +12,7 @@ from opjoule.results.comparison.compared_run import ComparedRun, check_comparabl
 from opjoule.results.comparison.run_warnings import summary_of
 from opjoule.results.comparison.value_words import value_order
 from opjoule.results.quantities import NOT_IDENTIFIABLE, part_text
-from opjoule.runs.evaluation.quantities.definition import Definition, Topic
+from opjoule.runs.evaluation.quantities.definition import Definition
 
 AXES: Final = ("db", "storage", "device", "workload", "distribution", "value_size", "threads")
 """Axes in which runs may differ, besides those of their campaign. The first that differs gives the series, the others
@@ -21,6 +21,8 @@ the groups.
 ENERGY: Final = "marginal_energy_per_operation_j"
 THROUGHPUT: Final = "throughput_per_s"
 TOTAL: Final = "marginal_energy_j"
+FOREGROUND: Final = "foreground"
+"""All kinds of operation together."""
 ACTIVITIES: Final = ("harness", "flush", "compaction", "checkpoint", "sync", "write_back", "tail")
 LONGEST: Final = 400
 """Maximum number of letters of a name in a figure; fonts take seconds to set a name of 100,000."""
@@ -31,11 +33,6 @@ SMALLEST_PART: Final = 1e-3
 @dataclass(frozen=True)
 class PlottedCell(Cell):
     """A cell of a figure."""
-
-    def number(self, path: str) -> Quantity:
-        """The mean over the runs of a number of result.json."""
-        known = self.runs[0].quantities.get(path)
-        return self.mean(known or Definition(path, "", Topic.PART))
 
     def text(self, path: str) -> str:
         """The mean with its interval; a dash, or `not identifiable`, if there is none."""
@@ -64,15 +61,12 @@ class PlottedCell(Cell):
         return joules
 
     @cached_property
-    def foreground(self) -> float | None:
-        """Energy of all kinds of operations together [J]; None if it is not known."""
-        return sum(self.kinds.values()) if self.kinds else self._known_in_every_run("by_activity.foreground")
-
-    @cached_property
-    def activities(self) -> dict[str, float]:
-        """Energy of each known activity but the foreground [J]."""
-        known = {name: self._known_in_every_run(f"by_activity.{name}") for name in ACTIVITIES}
-        return {name.replace("_", "-"): value for name, value in known.items() if value is not None}
+    def parts(self) -> dict[str, float]:
+        """Energy of each known part [J]: kinds of operation, all of these together, and activities."""
+        known = {name: self._known_in_every_run(f"by_activity.{name}") for name in (FOREGROUND, *ACTIVITIES)}
+        activities = {name.replace("_", "-"): value for name, value in known.items() if value is not None}
+        together = {FOREGROUND: sum(self.kinds.values())} if self.kinds else {}
+        return activities | together | self.kinds
 
     def _known_in_every_run(self, path: str) -> float | None:
         """Mean of a part that every run states; None if any run withholds it."""
@@ -134,14 +128,14 @@ class Plotted:
 
         A part is left out if it is small in every cell. Kinds of operations are one part if a cell has only their sum.
         """
-        apart = all(cell.kinds for cell in self.cells if cell.foreground is not None)
-        kinds = sorted({kind for cell in self.cells for kind in cell.kinds}) if apart else ["foreground"]
+        apart = all(cell.kinds for cell in self.cells if FOREGROUND in cell.parts)
+        kinds = sorted({kind for cell in self.cells for kind in cell.kinds}) if apart else [FOREGROUND]
         names = [*kinds, *(name.replace("_", "-") for name in ACTIVITIES)]
         return [name for name in names if any(self._is_seen(cell, name) for cell in self.cells)]
 
     def _is_seen(self, cell: PlottedCell, name: str) -> bool:
         total = cell.number(TOTAL).value
-        return total is not None and abs(_part(cell, name) or 0.0) > SMALLEST_PART * abs(total)
+        return total is not None and abs(cell.parts.get(name, 0.0)) > SMALLEST_PART * abs(total)
 
     @cached_property
     def stacks(self) -> list[dict[str, float]]:
@@ -152,7 +146,7 @@ class Plotted:
         stacks = []
         for cell in self.cells:
             total = cell.number(TOTAL).value
-            known = {name: part for name in self.part_names if (part := _part(cell, name)) is not None}
+            known = {name: cell.parts[name] for name in self.part_names if name in cell.parts}
             rest = {} if total is None else {NOT_IDENTIFIABLE: total - sum(known.values())}
             stacks.append({**known, **rest} if rest else {})
         return stacks
@@ -173,13 +167,6 @@ class Plotted:
         """The cell of a series in a group; None if there is no run of it."""
         matching = (cell for cell in self.cells if (self.series_of(cell), self.group_of(cell)) == (series, group))
         return next(matching, None)
-
-
-def _part(cell: PlottedCell, name: str) -> float | None:
-    """Energy of a kind of operation, of all kinds, or of an activity [J]; None if the cell does not state it."""
-    if name == "foreground":
-        return cell.foreground
-    return cell.kinds.get(name, cell.activities.get(name))
 
 
 def plotted(

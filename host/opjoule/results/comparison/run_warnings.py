@@ -1,6 +1,8 @@
 """Notices of a set of runs, for all outputs based on them."""
 
+import math
 from collections.abc import Iterable, Sequence
+from statistics import fmean
 from typing import Final
 
 from msgspec.structs import replace
@@ -9,7 +11,7 @@ from rich.console import Console
 from opjoule.base.notices import Notice, NoticeKind
 from opjoule.results.answer import Answer
 from opjoule.results.comparison.compared_run import ComparedRun
-from opjoule.results.comparison.unsteady_cells import in_order_of_measuring, unsteady_lines
+from opjoule.runs.evaluation.stability import Repeated, scatter, unequal
 
 SIMULATED: Final = "no board was measured; the joules come from a power model of board and medium."
 _SINGLE: Final = (
@@ -47,9 +49,10 @@ def warnings_of(cells: Iterable[Sequence[WarnedRun]]) -> list[Notice]:
             names.setdefault(key, {})[run.place.name] = None
     made = [replace(notice, runs=tuple(names[key])) for key, notice in first.items()]
     for cell in known:
-        in_order = in_order_of_measuring(cell)
+        compared = (run for run in cell if isinstance(run, ComparedRun))
+        in_order = sorted(compared, key=lambda run: run.started_utc)
         of_cell = tuple(run.place.name for run in in_order)
-        made += [Notice(NoticeKind.UNSTEADY_CELL, line, runs=of_cell) for line in unsteady_lines(in_order)]
+        made += [Notice(NoticeKind.UNSTEADY_CELL, line, runs=of_cell) for line in _unsteady_lines(in_order)]
     if single := sum(map(is_single, known)):
         made.append(Notice(NoticeKind.ONE_RUN, _SINGLE.format(single=single, all=len(known))))
     return sorted(made, key=lambda notice: notice.kind.rank)
@@ -74,3 +77,43 @@ def summary_of(cells: Iterable[Sequence[WarnedRun]]) -> str:
         for mark, names in runs_of.items()
     ]
     return f"WARNING  {'; '.join(parts)}" if parts else ""
+
+
+def _unsteady_lines(runs: Sequence[ComparedRun]) -> list[str]:
+    """One line on the energies of a cell's runs, one on their writes, where they are unsteady.
+
+    Args:
+        runs: in the order of measuring, by which the lines number them.
+    """
+    headlines = _headlines(runs)
+    lines = [scatter(headlines) if headlines else "", _writes(runs)]
+    return [f"{line} (runs in the order of measuring)" for line in lines if line]
+
+
+def _headlines(runs: Sequence[ComparedRun]) -> Repeated | None:
+    """The headline of each run; None if one has no interval."""
+    if not runs:
+        return None
+    headline = runs[0].quantities.headline
+    sides = [run.side(headline) for run in runs]
+    if not all(side.has_interval for side in sides):
+        return None
+    own_u = [math.hypot(side.own_u, side.spread_u) for side in sides]
+    return Repeated(headline.label, [float(side) for side in sides], own_u, "run")
+
+
+def _writes(runs: Sequence[ComparedRun]) -> str:
+    """The bytes that the runs wrote, if they are unequal for equal numbers of operations."""
+    written = [run.number("disk_written_bytes").value for run in runs]
+    counts = [run.number("operations").value for run in runs]
+    per_operation = [
+        of_run / count for of_run, count in zip(written, counts, strict=True) if of_run is not None and count
+    ]
+    if len(per_operation) < len(runs) or not unequal(per_operation):
+        return ""
+    usual = fmean(count for count in counts if count)
+    amounts = ", ".join(f"{each * usual / 1e6:.3g}" for each in per_operation)
+    return (
+        f"for equal numbers of operations the runs wrote {amounts} MB to the medium; the energy of each contains what "
+        "it wrote"
+    )

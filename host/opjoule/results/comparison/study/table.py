@@ -11,14 +11,13 @@ from rich.table import Table
 
 from opjoule.base.files import csv_text, write_whole
 from opjoule.base.scripts import program
-from opjoule.base.terminal import terminal
+from opjoule.base.terminal import print_unbroken, terminal
 from opjoule.base.units import NOT_STATED, Quantity, counted, unstated
 from opjoule.results.comparison.contrasts import Compared, Contrast, Question, judged, why_not_judged
 from opjoule.results.comparison.ranking import Ranking, ranked
 from opjoule.results.comparison.run_warnings import print_above, warnings_of
 from opjoule.results.comparison.study.published import printed_words, winners
 from opjoule.results.comparison.study.rows import ENERGIES, PhaseRow, Place, StudyTable, read_studies
-from opjoule.results.comparison.unbroken import print_unbroken
 from opjoule.results.comparison.value_words import measure_unit, measure_words
 from opjoule.results.rounding import rounded
 from opjoule.runs.evaluation.quantities.definition import Definition, Topic
