@@ -6,9 +6,9 @@ import json
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
+from compared_records import run_of
 from opjoule.base.errors import BadInput, DeviceFault, Interrupted, NewerSchema, RecordFault
 from opjoule.campaign import campaign as conditions
 from opjoule.campaign.axes import several
@@ -32,10 +32,7 @@ def result(value: float, u: float | None, **changed) -> dict:
 
 
 def compared(results):
-    runs = [
-        ConditionRun(1, {"storage": "sd"}, "", run=SimpleNamespace(numbers=numbers, compared=COMPARED))
-        for numbers in results
-    ]
+    runs = [ConditionRun(1, {"storage": "sd"}, "", run=run_of(numbers, QUANTITIES)) for numbers in results]
     return means_of(runs, "sd")
 
 

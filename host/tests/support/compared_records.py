@@ -5,6 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from msgspec import convert
+from opjoule.results.comparison.compared_run import ComparedRun
+from opjoule.results.long_table import means
+from opjoule.runs.evaluation.quantities.definition import Quantities
+from opjoule.runs.record.result import Conclusion
 from opjoule.runs.record.run_record import RunRecord
 
 KEY = "marginal_energy_per_operation_j"
@@ -47,3 +52,10 @@ def made(place: Path, value: float, *, u: float = 0.0, simulated: bool = False, 
 def several(folder: Path, name: str, values, **settings) -> list[str]:
     """Makes a record of one setting for each value. Returns: their paths."""
     return [str(made(folder / f"{name}-{number}", value, **settings)) for number, value in enumerate(values)]
+
+
+def run_of(result: dict[str, object], quantities: Quantities) -> ComparedRun:
+    """A run without settings that has this result.json."""
+    read = convert({**result, "numbers": result}, Conclusion)
+    about = Path("run"), False, {}, None, 0, "", "complete", "", False, {}, {}
+    return ComparedRun(*about, means(read, quantities), quantities)

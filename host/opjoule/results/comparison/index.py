@@ -26,41 +26,38 @@ COMPLETE: Final = "complete"
 
 
 @dataclass(frozen=True)
-class ConditionRun:
-    """One run in one condition, in the order of measuring."""
+class _Entry:
+    """What the index says of one run."""
 
     block: int
-    condition: Mapping[str, str]
+    condition: dict[str, str]
     """Axis -> value."""
     folder: str
     """Directory of the run's record, below the campaign's."""
-    why: str = ""
-    """Reason why there is no result; empty if there is one, or if the run has not been measured yet."""
-    status: str = NOT_MEASURED
-    run: ComparedRun | None = field(default=None, repr=False)
-    """The run's result; None if there is none."""
     rank: int = 0
     """Place of the condition among all conditions, in the requested order."""
+    status: str = NOT_MEASURED
+    why: str = ""
+    """Reason why there is no result; empty if there is one, or if the run has not been measured yet."""
+
+
+@dataclass(frozen=True)
+class ConditionRun(_Entry):
+    """One run in one condition, in the order of measuring."""
+
+    run: ComparedRun | None = field(default=None, repr=False)
+    """The run's result; None if there is none."""
 
     @classmethod
     def of(cls, block: int, condition: Mapping[str, str], number: int, rank: int = 0) -> Self:
         """A run that has not been measured; `number` counts from 1."""
         words = re.sub(r"[^A-Za-z0-9._-]+", "-", "-".join(condition.values()))
-        return cls(block, condition, f"{number:02}-{words}", rank=rank)
+        return cls(block, dict(condition), f"{number:02}-{words}", rank)
 
     @property
     def name(self) -> str:
         """The condition as text."""
         return " ".join(self.condition.values())
-
-
-class _Entry(Struct, frozen=True):
-    block: int
-    condition: dict[str, str]
-    folder: str
-    rank: int = 0
-    status: str = NOT_MEASURED
-    why: str = ""
 
 
 class _Index(Struct, frozen=True):
@@ -113,7 +110,7 @@ def write_index(
     directory: Path, runs: Sequence[ConditionRun], *, simulated: bool, programs: Iterable[str] = ()
 ) -> None:
     """Writes conditions.json; `programs`: versions of OpJoule that made the runs."""
-    entries = [_Entry(run.block, dict(run.condition), run.folder, run.rank, run.status, run.why) for run in runs]
+    entries = [_Entry(run.block, run.condition, run.folder, run.rank, run.status, run.why) for run in runs]
     means = {name: means_of(runs, name) for name in names_of(runs)}
     directory.mkdir(parents=True, exist_ok=True)
     write_json(directory / INDEX, _Index(SCHEMA, simulated, tuple(programs), tuple(entries), means))
@@ -127,7 +124,7 @@ def read_index(directory: Path) -> tuple[list[ConditionRun], bool]:
     index = _read(directory)
     for run in index.runs:
         _check_place(directory, run.folder)
-    named = [ConditionRun(run.block, run.condition, run.folder, run.why, rank=run.rank) for run in index.runs]
+    named = [ConditionRun(run.block, run.condition, run.folder, run.rank, why=run.why) for run in index.runs]
     return [as_recorded(directory, run) for run in named], index.simulated
 
 

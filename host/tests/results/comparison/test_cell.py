@@ -7,18 +7,16 @@ import math
 from pathlib import Path
 
 import pytest
-from msgspec import convert
+from compared_records import run_of
 from opjoule.base.units import Quantity
 from opjoule.results.comparison.cell import Cell
-from opjoule.results.comparison.compared_run import ComparedRun
 from opjoule.results.comparison.contrasts import Question, compare
 from opjoule.results.comparison.index import gather, means_of, read_index
 from opjoule.results.comparison.plotted import plotted
-from opjoule.results.long_table import means
 from opjoule.runs.evaluation.quantities.definition import Definition, Quantities, Topic
 from opjoule.runs.evaluation.quantities.figures import over_repeats
 from opjoule.runs.record.json_file import plain
-from opjoule.runs.record.result import Conclusion, RepeatValues
+from opjoule.runs.record.result import RepeatValues
 from plotted_runs import ABOVE_IDLE, make_campaign
 
 J = Definition("a_j", "J", Topic.ENERGY)
@@ -26,10 +24,7 @@ J = Definition("a_j", "J", Topic.ENERGY)
 
 def stated_mean(results: list[dict[str, object]], of: Definition) -> dict[str, object]:
     """The mean of one cell, from the result.json of each of its runs."""
-    read = [convert({**result, "numbers": result}, Conclusion) for result in results]
-    settings = Path("run"), False, {}, None, 0, "", "complete", "", False, {}, {}
-    runs = [ComparedRun(*settings, means(one, Quantities([of])), Quantities([of])) for one in read]
-    return Cell({}, runs).stated(of)
+    return Cell({}, [run_of(one, Quantities([of])) for one in results]).stated(of)
 
 
 def result(value: float | None, u: float | None, **more: object) -> dict[str, object]:
