@@ -11,7 +11,7 @@ from opjoule.results.comparison.compared_run import ComparedRun
 from opjoule.results.comparison.comparison import answers_of
 from opjoule.results.comparison.contrasts import Compared, Contrast
 from opjoule.results.comparison.power import BLOCKS_MIN, Spread
-from opjoule.results.comparison.sentences import place_words, side_words
+from opjoule.results.comparison.sentences import side_words, where_words
 from opjoule.runs.evaluation.until import REPEATS_MIN
 
 
@@ -68,7 +68,7 @@ class Standing:
             self.half_widths, key=lambda entry: float("inf") if entry[0] is None else entry[0]
         )
         a, b = (side_words(name, contrast.stratum, compared) for name in (contrast.a, contrast.b))
-        place = place_words(contrast.stratum, compared).removesuffix(", ")
+        place = where_words(contrast.stratum, compared)
         size = "unknown" if width is None else f"±{100 * width:.2g} %"
         return f"{size} ({a} / {b}{f', {place}' if place else ''})"
 

@@ -71,7 +71,13 @@ def percent(fraction: float) -> str:
 
 
 def with_limits(value: float, limits: tuple[float, float]) -> str:
-    """A number with an asymmetric interval: "2.92 (1.63 to 8.4)", "2.9 (1.2 or more)", "1.5 (any)".
+    """A number with an asymmetric interval: "2.92 (1.63 to 8.4)", "2.9 (1.2 or more)", "1.5 (any)"."""
+    number, interval = limits_words(value, limits)
+    return f"{number} ({interval})"
+
+
+def limits_words(value: float, limits: tuple[float, float]) -> tuple[str, str]:
+    """A number and its asymmetric interval: ("2.92", "1.63 to 8.4"), ("2.9", "1.2 or more"), ("1.5", "any").
 
     The distance of the nearer end determines the digits; the upper end may be infinite.
     """
@@ -79,9 +85,9 @@ def with_limits(value: float, limits: tuple[float, float]) -> str:
     nearest = min(value - low, high - value)
     places = min(max(1 - math.floor(math.log10(nearest)), 0), 6) if nearest > 0 else 6
     if math.isinf(high) and float(f"{low:.{places}f}") <= 0:
-        return f"{value:.{places}f} (any)"
+        return f"{value:.{places}f}", "any"
     beyond = "or more" if math.isinf(high) else f"to {high:.{places}f}"
-    return f"{value:.{places}f} ({low:.{places}f} {beyond})"
+    return f"{value:.{places}f}", f"{low:.{places}f} {beyond}"
 
 
 def from_zero(value: float, u: float, unit: str) -> Rounded:

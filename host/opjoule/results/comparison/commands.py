@@ -14,7 +14,7 @@ from opjoule.results.comparison.conclusion import means_table, to_json
 from opjoule.results.comparison.contrasts import Compared, Contrast, Question, compare
 from opjoule.results.comparison.index import ConditionRun, read_index, with_result
 from opjoule.results.comparison.run_warnings import print_above
-from opjoule.results.comparison.sentences import chance_words, place_words, ratio_words
+from opjoule.results.comparison.sentences import chance_words, factor_words, place_words
 from opjoule.results.comparison.value_words import sentence_case
 from opjoule.results.rounding import rounded
 from opjoule.runs.evaluation.quantities.definition import Definition
@@ -100,7 +100,7 @@ def _factor_line(contrast: Contrast, compared: Compared) -> str:
         return sentence_case(f"{place}{a} and {b} have no ratio of {what}: one is not above 0.")
     factor = rounded(float(contrast.ratio), contrast.ratio.u, "1")
     chance = "no p: single runs" if contrast.adjusted is None else chance_words(contrast)
-    known = f"({ratio_words(contrast).partition(', ')[2]}; {chance})"
+    known = f"({factor_words(contrast)[1]}; {chance})"
     if contrast.differs:
         return f"{place}{a} {verb} {factor} times the {what} of {b} {known}."
     found = "no difference was found" if contrast.adjusted is not None else "nothing can be concluded"

@@ -198,10 +198,11 @@ def compare(runs: Sequence[ComparedRun], question: Question, sides: Mapping[int,
     groups = _groups(runs, question, sides)
     strata = [[group.runs for group in members] for _, members in itertools.groupby(groups, lambda of: of.stratum)]
     notes = check_comparable(strata, question.by, question.although)
-    quantities = _quantities(runs, question.metrics)
-    contrasts = _all_contrasts(groups, quantities, question, notes)
+    quantities, left_out = _quantities(runs, question.metrics), list[str]()
+    contrasts = _all_contrasts(groups, quantities, question, left_out)
+    notes += left_out
     if not contrasts:
-        why = next((line for line in notes if "left out" in line), "no two groups of runs have it")
+        why = next(iter(left_out), "no two groups of runs have it")
         names = ", ".join(map(quantity_words, quantities))
         raise DataFault(f"{names}: nothing to compare: {why}")
     energies = [contrast for contrast in contrasts if "_j" in contrast.quantity.key]

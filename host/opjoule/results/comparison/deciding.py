@@ -15,7 +15,7 @@ from opjoule.results.comparison.contrasts import (
     why_not_judged,
 )
 from opjoule.results.comparison.costs import is_above_idle
-from opjoule.results.comparison.sentences import place_words, side_words
+from opjoule.results.comparison.sentences import place_words, side_words, where_words
 from opjoule.results.comparison.value_words import CELLS_MAX, listed, sentence_case
 from opjoule.results.rounding import rounded
 from opjoule.runs.record.groups import ABOVE_IDLE
@@ -91,7 +91,7 @@ def _tail_line(compared: Compared) -> str:
     shares.sort(key=lambda entry: -entry[0])
     named = []
     for share, group in shares[:CELLS_MAX]:
-        place = place_words(group.stratum, compared).removesuffix(", ")
+        place = where_words(group.stratum, compared)
         cell = f"{side_words(group.name, group.stratum, compared)} {place}".strip()
         named.append(f"{cell} ({100 * share:.0f} %)")
     more = [f"{len(shares) - CELLS_MAX} more"] if len(shares) > CELLS_MAX else []

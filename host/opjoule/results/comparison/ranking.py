@@ -8,7 +8,7 @@ from typing import Final
 
 from opjoule.energy.comparison import more_to_differ
 from opjoule.results.comparison.contrasts import LIMIT, Compared, Contrast
-from opjoule.results.comparison.sentences import RATES, side_words
+from opjoule.results.comparison.sentences import RATES, side_words, where_words
 from opjoule.runs.evaluation.quantities.definition import Definition
 
 RANKED: Final = ("J", "J/operation", "s")
@@ -54,6 +54,11 @@ class Ranking:
     def words(self, name: str) -> str:
         """A group in words."""
         return side_words(name, self.stratum, self.compared)
+
+    @property
+    def where(self) -> str:
+        """Its stratum in words; empty without other axes."""
+        return where_words(self.stratum, self.compared)
 
     @property
     def winners(self) -> frozenset[str]:

@@ -6,7 +6,7 @@ from typing import Final
 from opjoule.results.comparison.compared_run import SIDE
 from opjoule.results.comparison.contrasts import BESIDE, TOO_SHORT_RUNS, Compared, Contrast, Group
 from opjoule.results.comparison.value_words import NAMED, label, quantity_words, sentence_case, value_words
-from opjoule.results.rounding import with_limits
+from opjoule.results.rounding import limits_words
 from opjoule.runs.studies.definition import SYSTEM
 
 RATES: Final = ("1/s", "B/s")
@@ -62,25 +62,25 @@ def _difference(contrast: Contrast, compared: Compared, a: str, b: str, what: st
     beyond = f" by more than {100 * t:g} %" if (t := compared.question.tolerance) else ""
     if contrast.ratio is None:
         return f"{a} had {more} {what} than {b}{beyond}. A value is not above 0, so there is no ratio."
+    value, interval = factor_words(contrast)
     if compared.question.by == (SIDE,):
-        words = f"after the change the {what} was {times_words(contrast)} that before"
+        words = f"after the change the {what} was {value} times ({interval}) that before"
         return f"{words}: {more}{beyond}." if beyond else f"{words}."
     verb = "used" if contrast.quantity.unit.startswith("J") else "had"
-    return f"{a} {verb} {times_words(contrast)} the {what} of {b}."
+    return f"{a} {verb} {value} times ({interval}) the {what} of {b}."
+
+
+def factor_words(contrast: Contrast) -> tuple[str, str]:
+    """The ratio and its interval: ("1.08", "95 %: 0.91 to 1.30"); both are empty without a ratio."""
+    if contrast.ratio is None:
+        return "", ""
+    value, interval = limits_words(float(contrast.ratio), contrast.limits)
+    return value, f"95 %: {interval}"
 
 
 def ratio_words(contrast: Contrast) -> str:
     """The ratio with its interval: "1.08, 95 %: 0.91 to 1.30"; empty without one."""
-    if contrast.ratio is None:
-        return ""
-    value, _, rest = with_limits(float(contrast.ratio), contrast.limits).partition(" (")
-    return f"{value}, 95 %: {rest.removesuffix(')')}"
-
-
-def times_words(contrast: Contrast) -> str:
-    """The ratio as a factor: "4.9 times (95 %: 4.2 to 5.8)"."""
-    value, _, rest = ratio_words(contrast).partition(", ")
-    return f"{value} times ({rest})"
+    return ", ".join(filter(None, factor_words(contrast)))
 
 
 def chance_name(judged: int) -> str:
@@ -114,12 +114,18 @@ def follows_words(contrast: Contrast, side: str = "") -> str:
 
 def place_words(stratum: Mapping[str, str], compared: Compared) -> str:
     """A contrast's stratum as the start of a sentence: "on SQLite, workload a, "; empty without other axes."""
+    where = where_words(stratum, compared)
+    return where and f"{where}, "
+
+
+def where_words(stratum: Mapping[str, str], compared: Compared) -> str:
+    """A contrast's stratum in words: "on SQLite, workload a"; empty without other axes."""
     if not stratum:
         return ""
     named = sorted(stratum, key=lambda axis: (axis not in NAMED, list(stratum).index(axis)))
     group = next(group for group in compared.groups if group.stratum == stratum)
     parts = [_in_words(value_words, axis, stratum[axis], group, compared) for axis in named]
-    return f"{'on' if named[0] in NAMED else 'with'} {', '.join(parts)}, "
+    return f"{'on' if named[0] in NAMED else 'with'} {', '.join(parts)}"
 
 
 def side_words(name: str, stratum: Mapping[str, str], compared: Compared) -> str:

@@ -1,22 +1,38 @@
-"""Conclusion of a comparison in a few lines: the medium or database with the least use, and what that depends on.
+"""Conclusion of a comparison in a few lines: the best group with its mean, the factors of the others, what is
+undecided, and what that depends on.
 
 Where both costs of the work are asked for (costs.py), a line is about both if they have the same outcome.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Final
 
+from opjoule.base.units import counted
+from opjoule.energy.comparison import MORE_MAX, POWER
 from opjoule.results.comparison.compared_run import SIDE
-from opjoule.results.comparison.contrasts import TOO_SHORT_RUNS, Compared
-from opjoule.results.comparison.costs import costs_in, energy_words, is_above_idle
+from opjoule.results.comparison.contrasts import TOO_SHORT_RUNS, Compared, Contrast
+from opjoule.results.comparison.costs import cost_words, costs_in, energy_words, is_above_idle
 from opjoule.results.comparison.deciding import deciding_lines
-from opjoule.results.comparison.outcome_lines import OWN_LINES_MAX, Outcome, outcome_lines, two_digits
-from opjoule.results.comparison.ranking import Ranking, rankings
-from opjoule.results.comparison.sentences import RATES, place_words, sentence
-from opjoule.results.comparison.value_words import listed, noun, sentence_case
+from opjoule.results.comparison.ranking import Ranking, Undecided, rankings
+from opjoule.results.comparison.sentences import (
+    RATES,
+    chance_words,
+    factor_words,
+    ratio_words,
+    sentence,
+)
+from opjoule.results.comparison.value_words import CELLS_MAX, NAMED, listed, noun, quantity_words, sentence_case
+from opjoule.results.rounding import quantity_text
 
 ON_ANYWAY: Final = "where the board is on anyway"
 ON_FOR_THIS: Final = "where it is on only for this work"
+OWN_LINES_MAX: Final = 2
+"""Number of strata above which one line summarises all of them."""
+WHETHER: Final = "whether the board is on anyway or only for this work"
+
+Outcome = tuple[Ranking, ...]
+"""Rankings of one stratum with one outcome, which are told in one line: by one quantity, or by both costs."""
 
 
 def conclusions(answers: Sequence[Compared]) -> list[str]:
@@ -42,7 +58,7 @@ def winner_lines(compared: Compared) -> list[str]:
         if compared.question.against or not ranked[of.key]:
             lines += [sentence(contrast, compared) for contrast in compared.contrasts_of(of)]
         elif of not in both:
-            lines += outcome_lines([(ranking,) for ranking in ranked[of.key]], len(ranked[of.key]))
+            lines += _outcome_lines([(ranking,) for ranking in ranked[of.key]], len(ranked[of.key]))
         elif of is both[0]:
             lines += _lines_of_both(*(ranked[cost.key] for cost in both))
     return lines
@@ -64,11 +80,11 @@ def _lines_of_both(above_idle: Sequence[Ranking], in_all: Sequence[Ranking]) -> 
 def _lines_of_pairs(pairs: Sequence[Outcome], count: int) -> list[str]:
     same = [pair for pair in pairs if len(pair) > 1 and _is_same(*pair)]
     apart = [pair for pair in pairs if pair not in same]
-    lines = outcome_lines(same, count)
+    lines = _outcome_lines(same, count)
     lines += _opposite_lines([pair for pair in apart if len(pair) > 1 and _is_opposite(*pair)])
     for is_first in (True, False):
         alone = [(of,) for pair in apart for of in pair if is_above_idle(of.quantity) is is_first]
-        lines += outcome_lines(alone, count)
+        lines += _outcome_lines(alone, count)
     return lines
 
 
@@ -96,7 +112,7 @@ def _opposite_lines(pairs: Sequence[Outcome]) -> list[str]:
         by_winners.setdefault((names[0], names[1]), []).append(pair)
     lines = []
     for (on_anyway, on_for_this), of_winners in by_winners.items():
-        places = [place_words(pair[0].stratum, pair[0].compared).removesuffix(", ") for pair in of_winners]
+        places = [pair[0].where for pair in of_winners]
         place = f"{listed(places)}, " if any(places) else ""
         what = energy_words(of_winners[0][0].quantity)
         text = f"{on_anyway} used the least {what} {ON_ANYWAY}, {on_for_this} {ON_FOR_THIS}"
@@ -115,5 +131,264 @@ def _time(pairs: Sequence[Outcome]) -> str:
                 ratios.append(means[1] / means[0] if of.unit in RATES else means[0] / means[1])
     if len(ratios) < len(pairs) or any(of.alike for pair in pairs for of in pair):
         return ""
-    factors = " to ".join(dict.fromkeys(two_digits(extreme(ratios)) for extreme in (min, max)))
-    return f": {pairs[0][0].words(pairs[0][0].best)} took {factors} times as long"
+    return f": {pairs[0][0].words(pairs[0][0].best)} took {_range(ratios)} times as long"
+
+
+def _outcome_lines(outcomes: Sequence[Outcome], count: int) -> list[str]:
+    """Lines on some strata of all `count`."""
+    if count <= OWN_LINES_MAX:
+        return [_own_line(outcome) for outcome in outcomes]
+    return [_common_line(outcomes, count)] if outcomes else []
+
+
+def _what(outcome: Outcome) -> str:
+    of = outcome[0].quantity
+    return quantity_words(of) if len(outcome) == 1 else energy_words(of)
+
+
+def _own_line(outcome: Outcome) -> str:
+    first, what = outcome[0], _what(outcome)
+    place = first.where and f"{first.where}, "
+    if not first.best:
+        either = ", above idle or in all" if len(outcome) > 1 else ""
+        return sentence_case(f"{place}nothing can be concluded on {what}{either}: {first.why}.")
+    aside = listed([first.words(name) for name in first.unjudged])
+    single = f" Nothing can be concluded on {aside}: {first.why}." if aside else ""
+    best, *alike = (first.words(name) for name in (first.best, *first.alike))
+    if first.worse:
+        text = f"{_apart(first)}{best} {_superlative(first)} {what}{_details(outcome, alike)}."
+    elif alike:
+        text = f"no difference in {what} was found between {listed([best, *alike])}{_sizes(outcome)}."
+    else:
+        text = f"it is undecided which {noun(first.compared.question.by)} {_superlative(first)} {what}."
+    return sentence_case(f"{place}{text}{single}{_undecided([outcome])}")
+
+
+def _apart(ranking: Ranking) -> str:
+    """The undecided groups that may be better than the best, before its name."""
+    names = [ranking.words(name) for name in ranking.better_but_undecided]
+    return f"apart from {listed(names)}, " if names else ""
+
+
+def _superlative(ranking: Ranking) -> str:
+    """Verb phrase for the best group."""
+    if ranking.is_rate:
+        return "had the highest"
+    return "used the least" if _verb(ranking) == "used" else "had the lowest"
+
+
+def _verb(ranking: Ranking) -> str:
+    return "used" if ranking.quantity.unit.startswith("J") else "had"
+
+
+def _details(outcome: Outcome, alike: Sequence[str]) -> str:
+    """Mean of the best group, the groups alike and the factors of the worse ones."""
+    if len(outcome) == 1:
+        mean = _mean_words(outcome[0])
+        return f"{f', {mean}' if mean else ''}{_not_worse(alike)}: {_factors(outcome[0])}"
+    parts = []
+    for ranking in outcome:
+        mean = _mean_words(ranking)
+        parts.append(f"{cost_words(ranking.quantity)}{f' ({mean})' if mean else ''}, {_factors(ranking)}")
+    return f", {WHETHER}{_not_worse(alike)}: {'; '.join(parts)}"
+
+
+def _not_worse(alike: Sequence[str]) -> str:
+    """The groups that were not found to differ from the best, after a comma; empty if there are none."""
+    return f", with no difference found from {listed(alike)}" if alike else ""
+
+
+def _mean_words(ranking: Ranking) -> str:
+    """The mean of the best group; empty if a factor rests on some of its blocks only."""
+    best = ranking.compared.group(ranking.best, ranking.stratum)
+    sides = [contrast.side_a if ranking.is_rate else contrast.side_b for contrast in ranking.worse]
+    if any(not math.isclose(float(side), float(best.means[ranking.quantity.key])) for side in sides):
+        return ""
+    return quantity_text(best.mean(ranking.quantity))
+
+
+def _sizes(outcome: Outcome) -> str:
+    """The ratio of groups without a significant difference, for each cost; of several groups the greatest."""
+    names = {outcome[0].best, *outcome[0].alike}
+    parts = []
+    for ranking in outcome:
+        of_stratum = ranking.compared.contrasts_of(ranking.quantity, ranking.stratum)
+        pairs = [of.greater_first for of in of_stratum if of.ratio and {of.a, of.b} <= names]
+        greatest = max(pairs, key=lambda pair: float(pair.ratio) if pair.ratio else 0.0, default=None)
+        if greatest is None:
+            return ""
+        which = f"{cost_words(ranking.quantity)} " if len(outcome) > 1 else ""
+        sides = f"{ranking.words(greatest.a)} over {ranking.words(greatest.b)} "
+        parts.append(f"{which}{sides if len(names) > 2 else ''}{ratio_words(greatest)}")
+    return f" ({'greatest ' if len(names) > 2 else ''}ratio {'; '.join(parts)})"
+
+
+def _worse(found: Sequence[Ranking]) -> dict[tuple[str, str], list[Contrast]]:
+    """Worse group and the one that it is worse than, in words (the latter empty for the best) -> their contrasts."""
+    by_name: dict[tuple[str, str], list[Contrast]] = {}
+    for ranking in found:
+        for worse, better, contrast in ranking.others:
+            names = ranking.words(worse), "" if better == ranking.best else ranking.words(better)
+            by_name.setdefault(names, []).append(contrast)
+    return by_name
+
+
+def _factor(ranking: Ranking, names: tuple[str, str], factor: str, note: str, *, is_first: bool) -> str:
+    """The factor by which a group is worse: "RocksDB used 1.5 times as much (95 %: 1.2 to 1.9)"; empty without one."""
+    name, than = names
+    noted = note and f" ({note})"
+    if not factor:
+        return f"{name} {_verb(ranking)} more{than and f' than {than}'}{noted}"
+    if ranking.is_rate:
+        return f"{than and f'for {than} '}{factor} times that of {name}{noted}"
+    times = f"{_verb(ranking)} {factor} times as much" if is_first else f"{factor} times"
+    as_much = f"{' as' if is_first else ' as much as'} {than}" if than else ""
+    return f"{name} {times}{as_much}{noted}"
+
+
+def _factors(ranking: Ranking) -> str:
+    """Factors by which the others are worse, each with its interval and p."""
+    parts: list[str] = []
+    for names, contrasts in _worse([ranking]).items():
+        for contrast in contrasts:
+            value, interval = factor_words(contrast)
+            note = "; ".join(filter(None, (interval, chance_words(contrast))))
+            parts.append(_factor(ranking, names, value, note, is_first=not parts))
+    return listed(parts)
+
+
+def _undecided(outcomes: Sequence[Outcome]) -> str:
+    """Sentences on the undecided groups of some strata, each with its ratio and interval, and a forecast."""
+    by_cost: dict[str, list[tuple[Ranking, Undecided]]] = {}
+    for outcome in outcomes:
+        for ranking in outcome:
+            which = f" {cost_words(ranking.quantity)}" if len(outcome) > 1 else ""
+            by_cost.setdefault(which, []).extend((ranking, of) for of in ranking.undecided)
+    several = len(outcomes) > 1
+    words = [
+        f" Undecided{which} {'is' if len(groups) == 1 else 'are'} {_undecided_words(groups, several=several)}."
+        for which, groups in by_cost.items()
+        if groups
+    ]
+    return "".join([*words, _forecast([of for groups in by_cost.values() for of in groups])])
+
+
+def _undecided_words(groups: Sequence[tuple[Ranking, Undecided]], *, several: bool) -> str:
+    words = []
+    for ranking, of in groups[:CELLS_MAX]:
+        place = ranking.where if several else ""
+        name, best = ranking.words(of.contrast.a), ranking.words(of.contrast.b)
+        value, interval = factor_words(of.contrast)
+        note = "; ".join(filter(None, (interval, chance_words(of.contrast))))
+        size = f"{value} times that of" if value else "beside"
+        words.append(f"{name}{place and f' {place}'}, {size} {best} ({note})")
+    more = len(groups) - CELLS_MAX
+    return "; ".join([*words, *([f"{more} more"] if more > 0 else [])])
+
+
+def _forecast(groups: Sequence[tuple[Ranking, Undecided]]) -> str:
+    """Sentence with the number of further blocks that decide; empty if nothing is undecided."""
+    if not groups:
+        return ""
+    counts = [of.more for _, of in groups]
+    more = MORE_MAX if None in counts else max(count for count in counts if count is not None)
+    units = {_repeated(ranking, of.contrast) for ranking, of in groups}
+    unit = units.pop() if len(units) == 1 else "run"
+    cases = f"in {10 * POWER:.0f} of 10 cases"
+    if None in counts:
+        return f" Forecast from the present spread: {more:,} more {unit}s would not decide it {cases}."
+    each = " each" if len(groups) > 1 else " it"
+    return f" Forecast from the present spread: {counted(max(more, 1), f'more {unit}')} would decide{each} {cases}."
+
+
+def _repeated(ranking: Ranking, contrast: Contrast) -> str:
+    """What there must be more of: blocks of a campaign, separate runs, or repeats of a run."""
+    runs = ranking.compared.group(contrast.a, ranking.stratum).runs
+    if len(runs) == 1:
+        return "repeat"
+    return "block" if runs[0].index else "run"
+
+
+def _common_line(outcomes: Sequence[Outcome], count: int) -> str:
+    """Strata of one outcome in one sentence, those with the same best group together."""
+    what, both = _what(outcomes[0]), len(outcomes[0]) > 1
+    whether = f", {WHETHER}" if both else ""
+    alike: dict[tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], str, str], list[Outcome]] = {}
+    for outcome in outcomes:
+        ranking = outcome[0]
+        names = (ranking.best, *sorted(ranking.alike))
+        best = tuple(ranking.words(name) for name in names if name)
+        aside = tuple(sorted(ranking.words(name) for name in ranking.unjudged))
+        same = () if ranking.worse else tuple(sorted(best))
+        key = (best if ranking.worse else (), same, aside, ranking.why, _apart(ranking))
+        alike.setdefault(key, []).append(outcome)
+    parts: list[str] = []
+    for (best, same, aside, why, apart), of_key in sorted(
+        alike.items(), key=lambda item: (not item[0][0], -len(item[1]))
+    ):
+        firsts = [outcome[0] for outcome in of_key]
+        where, nowhere = (_places(firsts, count, any_of=any_of) for any_of in (False, True))
+        left = f", {listed(aside)} left aside ({why})" if aside else ""
+        if best:
+            phrase = f"{_superlative(firsts[0])} {what}" if not parts else "did so"
+            head = f"{apart}{best[0]} {phrase} {where}{'' if parts else whether}{_not_worse(best[1:])}{left}"
+            parts.append(f"{head}: {_spans_of(of_key)}")
+        elif len(same) > 1:
+            neither = ", neither above idle nor in all" if both and not parts else ""
+            about = "" if parts else f" in {what}"
+            parts.append(f"no difference{about} was found between {listed(same)} {nowhere}{left}{neither}")
+        elif same:
+            best_words = "is the best" if parts else f"{_superlative(firsts[0])} {what}"
+            parts.append(f"it is undecided {where} which {noun(firsts[0].compared.question.by)} {best_words}")
+        else:
+            about = "" if parts else f" on {what}"
+            parts.append(f"nothing can be concluded{about} {nowhere} ({why})")
+    return sentence_case(f"{'; '.join(parts)}.{_undecided(outcomes)}")
+
+
+def _places(found: Sequence[Ranking], count: int, *, any_of: bool = False) -> str:
+    """The strata of some rankings; `any_of`: after a negation."""
+    axes = tuple(found[0].stratum)
+    if len(found) == count and len(axes) == 1 and axes[0] in NAMED:
+        return f"on {'any' if any_of else 'every'} {noun(axes)}"
+    if len(found) == count:
+        return f"in {'any of' if any_of else 'all'} {count} cases"
+    words = [ranking.where for ranking in found]
+    return listed(words) if len(words) <= CELLS_MAX else f"in {len(found)} of {count} cases"
+
+
+def _spans_of(outcomes: Sequence[Outcome]) -> str:
+    """Factors by which the others are worse, for each cost."""
+    columns = list(zip(*outcomes, strict=True))
+    if len(columns) == 1:
+        return _spans(columns[0])
+    return "; ".join(f"{cost_words(column[0].quantity)}, {_spans(column)}" for column in columns)
+
+
+def _spans(found: Sequence[Ranking]) -> str:
+    """Factors by which the others are worse: their range over all strata, and the outermost ends of the intervals."""
+    words: list[str] = []
+    by_name = _worse(found)
+    for names, contrasts in by_name.items():
+        ratios = [float(contrast.ratio) for contrast in contrasts if contrast.ratio]
+        note = ""
+        if ratios:
+            lows, highs = zip(*(contrast.limits for contrast in contrasts), strict=True)
+            end = "or more" if math.isinf(max(highs)) else f"to {_two_digits(max(highs))}"
+            intervals = "95 % intervals" if len(contrasts) > 1 else "95 %"
+            note = f"{intervals}: {_two_digits(min(lows))} {end}"
+        words.append(_factor(found[0], names, (ratios and _range(ratios)) or "", note, is_first=not words))
+    everything = [contrast for contrasts in by_name.values() for contrast in contrasts]
+    chance = chance_words(max(everything, key=lambda contrast: contrast.adjusted or 0.0))
+    return f"{listed(words)}, {'each ' if len(everything) > 1 else ''}{chance}"
+
+
+def _range(factors: Sequence[float]) -> str:
+    """The least and the greatest factor; one if they are alike."""
+    return " to ".join(dict.fromkeys(_two_digits(extreme(factors)) for extreme in (min, max)))
+
+
+def _two_digits(number: float) -> str:
+    """A factor, rounded to two digits."""
+    places = max(1 - math.floor(math.log10(number)), 0) if number > 0 else 0
+    return f"{number:.{places}f}"
