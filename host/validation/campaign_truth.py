@@ -31,7 +31,7 @@ from opjoule.bench.simulation.part_course import COURSE, PartCourse
 from opjoule.bench.simulation.truth_line import SHOWN, true_figures
 from opjoule.energy.comparison import ratio
 from opjoule.results.comparison.compared_run import ComparedRun
-from opjoule.results.comparison.contrasts import Compared, Contrast, Question, compare
+from opjoule.results.comparison.contrasts import Compared, Contrast, Group, Question, compare
 from opjoule.results.comparison.index import gather
 from opjoule.results.rounding import with_limits
 from opjoule.runs.record.run_record import RunRecord
@@ -69,12 +69,12 @@ class Checked:
     def row(self) -> str:
         """Row of the table."""
         contrast, stated = self.contrast, self.contrast.ratio
-        said = "no difference" if not contrast.differs else f"{contrast.a} more"
+        said = "no difference" if not contrast.differs else f"{contrast.a.name} more"
         shown = with_limits(stated.value, contrast.limits) if stated else "none"
         held = "holds" if self.holds else "**does not hold**"
         cells = [
             *contrast.stratum.values(),
-            f"{contrast.a} / {contrast.b}",
+            f"{contrast.a.name} / {contrast.b.name}",
             shown,
             f"{self.true_ratio:.4g}",
             held,
@@ -86,8 +86,7 @@ class Checked:
 def checked(compared: Compared) -> Iterator[Checked]:
     """Yields every comparison with its true ratio."""
 
-    def true_mean(contrast: Contrast, name: str) -> float:
-        [group] = [group for group in compared.groups if (group.stratum, group.name) == (contrast.stratum, name)]
+    def true_mean(contrast: Contrast, group: Group) -> float:
         return fmean(truth_of(run.place)[contrast.quantity.key] for run in group.runs)
 
     for contrast in compared.answering:
@@ -97,7 +96,7 @@ def checked(compared: Compared) -> Iterator[Checked]:
 def pairs_of(compared: Compared) -> Iterator[tuple[float, float, float]]:
     """Yields (stated ratio, its expanded uncertainty, true ratio) for the two records of each block of a comparison."""
     for contrast in compared.answering:
-        a, b = (_by_block(compared, contrast, name) for name in (contrast.a, contrast.b))
+        a, b = _by_block(contrast.a), _by_block(contrast.b)
         for block in sorted(a.keys() & b.keys()):
             key, runs = contrast.quantity.key, (a[block], b[block])
             estimate = ratio(*(run.side(contrast.quantity) for run in runs))
@@ -105,8 +104,7 @@ def pairs_of(compared: Compared) -> Iterator[tuple[float, float, float]]:
             yield estimate.value, estimate.u, true_a / true_b
 
 
-def _by_block(compared: Compared, contrast: Contrast, name: str) -> dict[int, ComparedRun]:
-    [group] = [group for group in compared.groups if (group.stratum, group.name) == (contrast.stratum, name)]
+def _by_block(group: Group) -> dict[int, ComparedRun]:
     return {int(run.asked.get("block") or 0): run for run in group.runs}
 
 

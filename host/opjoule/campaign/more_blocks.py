@@ -11,7 +11,6 @@ from opjoule.results.comparison.compared_run import ComparedRun
 from opjoule.results.comparison.comparison import answers_of
 from opjoule.results.comparison.contrasts import Compared, Contrast
 from opjoule.results.comparison.power import BLOCKS_MIN, Spread
-from opjoule.results.comparison.sentences import side_words, where_words
 from opjoule.runs.evaluation.until import REPEATS_MIN
 
 
@@ -21,7 +20,7 @@ class Standing:
 
     compared: Sequence[Compared]
     """Answers by each axis."""
-    half_widths: Sequence[tuple[float | None, Contrast, Compared]]
+    half_widths: Sequence[tuple[float | None, Contrast]]
     """Of each contrast: half of its ratio's interval (95.45 %) over the ratio, or None without a spread or a ratio."""
     refused: str = ""
     """Reason why nothing is compared; empty if something is."""
@@ -30,16 +29,13 @@ class Standing:
     def of(cls, runs: Sequence[ComparedRun]) -> Self:
         """The standing after some runs."""
         answers = answers_of(runs)
-        widths = [
-            (_half_width(contrast), contrast, compared)
-            for compared in answers.compared
-            for contrast in compared.answering
-        ]
+        contrasts = [contrast for compared in answers.compared for contrast in compared.answering]
+        widths = [(_half_width(contrast), contrast) for contrast in contrasts]
         return cls(answers.compared, widths, "" if widths else next(iter(answers.troubles), "no run has a result"))
 
     def narrow(self, wanted: float) -> int:
         """Number of contrasts whose interval is narrow enough."""
-        return sum(width is not None and width <= wanted for width, _, _ in self.half_widths)
+        return sum(width is not None and width <= wanted for width, _ in self.half_widths)
 
     def is_narrow(self, wanted: float) -> bool:
         """Whether the intervals of all contrasts are narrow enough."""
@@ -48,7 +44,7 @@ class Standing:
     @property
     def undecided(self) -> list[Contrast]:
         """Contrasts in which no difference was found."""
-        return [contrast for _, contrast, _ in self.half_widths if not contrast.differs]
+        return [contrast for _, contrast in self.half_widths if not contrast.differs]
 
     def deciding_blocks(self, blocks: int) -> int:
         """Number of further blocks that are expected to decide, if the ratios so far are the true ones.
@@ -64,11 +60,8 @@ class Standing:
 
     def widest_words(self) -> str:
         """The widest interval with its contrast: "±8.3 % (the SD card / the eMMC, on LevelDB)"."""
-        width, contrast, compared = max(
-            self.half_widths, key=lambda entry: float("inf") if entry[0] is None else entry[0]
-        )
-        a, b = (side_words(name, contrast.stratum, compared) for name in (contrast.a, contrast.b))
-        place = where_words(contrast.stratum, compared)
+        width, contrast = max(self.half_widths, key=lambda entry: float("inf") if entry[0] is None else entry[0])
+        a, b, place = contrast.a.words, contrast.b.words, contrast.a.where
         size = "unknown" if width is None else f"±{100 * width:.2g} %"
         return f"{size} ({a} / {b}{f', {place}' if place else ''})"
 

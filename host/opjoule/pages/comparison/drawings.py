@@ -44,12 +44,11 @@ def forest(answer: Compared, of: Definition) -> Element:
     caption = f"{quantity_words(of)}: ratios by {noun(answer.question.by)}{mark}"
     chance = chance_name(max(contrast.judged for contrast in contrasts))
     head: list[Child] = ["comparison", axis_head(axis, "ratio"), "ratio (95.45 %)", chance, "follows"]
-    return table(head, [_ratio_row(contrast, answer, axis) for contrast in contrasts], caption, class_="strips")
+    return table(head, [_ratio_row(contrast, axis) for contrast in contrasts], caption, class_="strips")
 
 
-def _ratio_row(contrast: Contrast, answer: Compared, axis: Scale) -> Element:
-    name, ratio = pair_name(contrast, answer), contrast.ratio
-    follows = _follows(contrast, answer)
+def _ratio_row(contrast: Contrast, axis: Scale) -> Element:
+    name, ratio, follows = pair_name(contrast), contrast.ratio, _follows(contrast)
     if ratio is None:
         return row(name, NONE, NONE, _chance(contrast), follows)
     limits, single = (contrast.limits, contrast.limits_together), contrast.adjusted is None
@@ -58,9 +57,9 @@ def _ratio_row(contrast: Contrast, answer: Compared, axis: Scale) -> Element:
     return row(name, strip, number, _chance(contrast), follows)
 
 
-def pair_name(contrast: Contrast, answer: Compared) -> str:
+def pair_name(contrast: Contrast) -> str:
     """Stratum and both sides of a comparison."""
-    where, a, b = pair_labels(contrast, answer)
+    where, a, b = pair_labels(contrast)
     return f"{where + ': ' if where else ''}{a} / {b}"
 
 
@@ -68,8 +67,8 @@ def _chance(contrast: Contrast) -> str:
     return chance_number(contrast).replace(" ", "\N{NO-BREAK SPACE}")
 
 
-def _follows(contrast: Contrast, answer: Compared) -> Element:
-    words = follows_words(contrast, pair_labels(contrast, answer)[1])
+def _follows(contrast: Contrast) -> Element:
+    words = follows_words(contrast, contrast.a.label)
     if contrast.adjusted is None:
         return element("span", words, class_="reason")
     return element("strong" if contrast.differs else "span", words)

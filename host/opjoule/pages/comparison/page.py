@@ -26,7 +26,7 @@ from opjoule.results.comparison.index import ConditionRun, read_index, with_resu
 from opjoule.results.comparison.methods import methods
 from opjoule.results.comparison.plotted import Plotted, PlottedCell
 from opjoule.results.comparison.run_warnings import marks_of
-from opjoule.results.comparison.sentences import label_of, sentence, stratum_labels
+from opjoule.results.comparison.sentences import sentence
 from opjoule.results.comparison.value_words import label, listed, noun, quantity_words
 from opjoule.results.quantities import Row
 from opjoule.results.rounding import NONE
@@ -223,10 +223,7 @@ def _methods(cells: Plotted | None, command: Sequence[str]) -> list[Element]:
 def _as_cells(compared: Compared) -> Plotted:
     """The groups of a comparison as cells of a figure; the compared axes give the colours."""
     by = " ".join(compared.question.by)
-    cells = [
-        PlottedCell({by: label_of(group, compared), **stratum_labels(group, compared)}, group.runs)
-        for group in compared.groups
-    ]
+    cells = [PlottedCell({by: group.label, **group.place_labels}, group.runs) for group in compared.groups]
     return Plotted(cells, [by], [axis for axis in cells[0].values if axis != by])
 
 

@@ -34,14 +34,14 @@ def forest(compared: Compared) -> Figure:
     figure = canvas(sum(heights_in) + LEGEND_IN)
     places = figure.subplots(len(rows), 1, squeeze=False, height_ratios=heights_in)[:, 0]
     for axes, contrasts, quantity in zip(places, rows, compared.with_ratios, strict=True):
-        _quantity(axes, contrasts, compared, quantity)
+        _quantity(axes, contrasts, quantity)
     several = max((contrast.judged for contrast in compared.contrasts), default=1) > 1
     handles = _handles(compared, several=several)
     warnings = summary_of(group.runs for group in compared.groups)
     return legend(figure, handles, simulated=compared.simulated, warnings=warnings)
 
 
-def _quantity(axes: Axes, contrasts: list[Contrast], compared: Compared, of: Definition) -> None:
+def _quantity(axes: Axes, contrasts: list[Contrast], of: Definition) -> None:
     scale = ratio_scale(contrasts)
     axes.set(xscale="log", xlim=(scale.low, scale.high), ylim=(len(contrasts) - 0.4, -0.6))
     axes.xaxis.set_major_locator(FixedLocator(scale.ticks(TICKS)))
@@ -52,7 +52,7 @@ def _quantity(axes: Axes, contrasts: list[Contrast], compared: Compared, of: Def
     axes.grid(axis="x", color="#DDDDDD", linewidth=0.5)
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.tick_params(axis="y", length=0, pad=8)
-    axes.set_yticks(range(len(contrasts)), [pair_name(contrast, compared) for contrast in contrasts])
+    axes.set_yticks(range(len(contrasts)), [pair_name(contrast) for contrast in contrasts])
     axes.set_xlabel(f"ratio of {quantity_words(of)}")
     for at, contrast in enumerate(contrasts):
         _ratio(axes, at, contrast, scale)

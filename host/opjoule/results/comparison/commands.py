@@ -94,8 +94,7 @@ def _against_the_least(compared: Compared, quantity: Definition) -> Iterator[Con
 
 def _factor_line(contrast: Contrast, compared: Compared) -> str:
     verb, what = WORDS[contrast.quantity.key]
-    place = place_words(contrast.stratum, compared)
-    a, b = _name(contrast.a), _name(contrast.b)
+    place, a, b = place_words(contrast.a), _name(contrast.a.name), _name(contrast.b.name)
     if contrast.ratio is None:
         return sentence_case(f"{place}{a} and {b} have no ratio of {what}: one is not above 0.")
     factor = rounded(float(contrast.ratio), contrast.ratio.u, "1")

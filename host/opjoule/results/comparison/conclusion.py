@@ -66,8 +66,8 @@ def to_json(compared: Compared) -> dict[str, Any]:
         {
             "metric": contrast.quantity.key,
             **({"condition": dict(contrast.stratum)} if contrast.stratum else {}),
-            "a": contrast.a,
-            "b": contrast.b,
+            "a": contrast.a.name,
+            "b": contrast.b.name,
             "ratio": contrast.ratio.value if contrast.ratio else None,
             "ratio_limits": _ends(contrast),
             "p": contrast.probability,
@@ -105,8 +105,8 @@ def _undecided(compared: Compared) -> list[dict[str, Any]]:
         {
             "metric": ranking.quantity.key,
             **({"condition": dict(ranking.stratum)} if ranking.stratum else {}),
-            "name": of.contrast.a,
-            "against": of.contrast.b,
+            "name": of.contrast.a.name,
+            "against": of.contrast.b.name,
             "more": of.more,
         }
         for ranking in found
@@ -129,7 +129,7 @@ def to_csv(compared: Compared) -> str:
         [
             contrast.quantity.key,
             *contrast.stratum.values(),
-            *(contrast.a, contrast.b, contrast.side_a.value, contrast.side_b.value, contrast.side_a.unit),
+            *(contrast.a.name, contrast.b.name, contrast.side_a.value, contrast.side_b.value, contrast.side_a.unit),
             contrast.ratio.value if contrast.ratio else "",
             *(_ends(contrast) or (None, None)),
             *(contrast.probability, contrast.adjusted),
@@ -194,7 +194,7 @@ def ratios(compared: Compared, title: str, columns: Mapping[str, Definition], ch
     shown = Table(*compared.axes, "contrast", *heads, box=None, title=title, title_justify="left")
     by_pair: dict[tuple[str, ...], dict[str, Contrast]] = {}
     for contrast in compared.contrasts:
-        pair = (*contrast.stratum.values(), f"{contrast.a} / {contrast.b}")
+        pair = (*contrast.stratum.values(), f"{contrast.a.name} / {contrast.b.name}")
         by_pair.setdefault(pair, {})[contrast.quantity.key] = contrast
     for pair, contrasts in by_pair.items():
         of_pair = [contrasts.get(of.key) for of in columns.values()]

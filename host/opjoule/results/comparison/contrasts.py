@@ -7,7 +7,7 @@ kind of operation costs all told is then shown beside them, and is not judged.
 """
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final, Self
@@ -21,8 +21,9 @@ from opjoule.results.comparison.compared_run import SHORT, SIDE, ComparedRun, ch
 from opjoule.results.comparison.costs import costs, kind_of, time_beside
 from opjoule.results.comparison.run_warnings import marks_of, warnings_of
 from opjoule.results.comparison.settings import RIG
-from opjoule.results.comparison.value_words import listed, quantity_words, value_order
+from opjoule.results.comparison.value_words import NAMED, label, listed, quantity_words, value_order, value_words
 from opjoule.runs.evaluation.quantities.definition import ALL_TOLD, Definition
+from opjoule.runs.studies.definition import SYSTEM
 
 LIMIT: Final = 0.0455
 """Greatest p-value of a significant difference, in line with all stated intervals (95.45 %, k = 2)."""
@@ -54,13 +55,53 @@ class Group(Cell):
     """Runs with one value of the axis in one stratum, whose axes are those of the cell."""
 
     name: str
-    means: dict[str, Quantity] = field(default_factory=dict, repr=False)
-    """Key of a compared quantity -> its mean, if the group has one."""
+    by: tuple[str, ...] = ()
+    """The compared axes."""
+    among: Mapping[str, Collection[str]] = field(default_factory=dict, repr=False)
+    """Axis -> its values in all groups."""
 
     @property
     def stratum(self) -> Mapping[str, str]:
         """The values of the other axes."""
         return self.values
+
+    def side(self, of: Definition) -> Quantity | None:
+        """Mean of a quantity over the runs that state it with an interval; None if none does."""
+        sides = self.sides(of)
+        return Quantity.mean(sides) if sides else None
+
+    @property
+    def words(self) -> str:
+        """The group in a sentence: "the SD card", "LevelDB on the SD card"."""
+        if self.by == (SIDE,):
+            return self.name
+        values = [self._said(value_words, axis, self.runs[0].value(axis)) for axis in self.by]
+        return (" on " if set(self.by) <= set(NAMED) else ", ").join(values)
+
+    @property
+    def where(self) -> str:
+        """Its stratum in a sentence: "on SQLite, workload a"; empty without other axes."""
+        named = sorted(self.stratum, key=lambda axis: (axis not in NAMED, list(self.stratum).index(axis)))
+        parts = [self._said(value_words, axis, self.stratum[axis]) for axis in named]
+        return f"{'on' if named[0] in NAMED else 'with'} {', '.join(parts)}" if named else ""
+
+    @property
+    def label(self) -> str:
+        """The group as the label of a row or a bar: "SD card", "LevelDB, SD card"."""
+        if self.by == (SIDE,):
+            return self.name
+        return ", ".join(self._said(label, axis, self.runs[0].value(axis)) for axis in self.by)
+
+    @property
+    def place_labels(self) -> dict[str, str]:
+        """The values of the other axes, by axis, as labels."""
+        return {axis: self._said(label, axis, value) for axis, value in self.stratum.items()}
+
+    def _said(self, words: Callable[[str, str, Collection[str]], str], axis: str, value: str) -> str:
+        """A value by `value_words` or `label`; a database has the name that its study uses."""
+        if axis in ("db", SYSTEM):
+            value = self.runs[0].words(axis) or value
+        return words(axis, value, self.among[axis])
 
 
 @dataclass(frozen=True)
@@ -68,9 +109,8 @@ class Contrast:
     """Comparison of two groups by one quantity."""
 
     quantity: Definition
-    stratum: Mapping[str, str]
-    a: str
-    b: str
+    a: Group
+    b: Group
     side_a: Quantity = field(repr=False)
     side_b: Quantity = field(repr=False)
     probability: float | None = None
@@ -83,6 +123,11 @@ class Contrast:
     """Number of those that do not differ significantly; Holm's rule multiplies the smallest of their p-values by it."""
     cannot: str = ""
     """Reason why the contrast is not judged: TOO_SHORT_RUNS, SINGLE_RUNS or BESIDE; empty if it is."""
+
+    @property
+    def stratum(self) -> Mapping[str, str]:
+        """The values of the other axes of both groups."""
+        return self.a.stratum
 
     @cached_property
     def ratio(self) -> Quantity | None:
@@ -176,18 +221,13 @@ class Compared:
 
     def marks(self, contrast: Contrast) -> list[str]:
         """Warnings of both sides of a contrast, in one or two words each."""
-        sides = [self.group(name, contrast.stratum) for name in (contrast.a, contrast.b)]
-        sides.sort(key=self.groups.index)
+        sides = sorted((contrast.a, contrast.b), key=self.groups.index)
         return list(dict.fromkeys(mark for group in sides for mark in marks_of(group.runs)))
 
     def contrasts_of(self, quantity: Definition, stratum: Mapping[str, str] | None = None) -> list[Contrast]:
         """The contrasts of a quantity, in one stratum or in all."""
         of_quantity = (contrast for contrast in self.contrasts if contrast.quantity.key == quantity.key)
         return [contrast for contrast in of_quantity if stratum in (None, contrast.stratum)]
-
-    def group(self, name: str, stratum: Mapping[str, str]) -> Group:
-        """The group of this name in a stratum."""
-        return next(group for group in self.groups if (group.name, group.stratum) == (name, stratum))
 
 
 def compare(runs: Sequence[ComparedRun], question: Question, sides: Mapping[int, str] | None = None) -> Compared:
@@ -237,16 +277,18 @@ def judged_together(answers: Sequence[Compared]) -> list[Compared]:
 def _all_contrasts(
     groups: Sequence[Group], quantities: Sequence[Definition], question: Question, notes: list[str]
 ) -> list[Contrast]:
-    """Contrasts by each quantity of all pairs that have it, not yet judged; fills in the means of the groups."""
-    for quantity in quantities:
-        for group in groups:
-            if side := _mean(group, quantity, notes):
-                group.means[quantity.key] = side
+    """Contrasts by each quantity of all pairs that have it, not yet judged; a run that lacks it has a note."""
+    notes += [
+        f"{run.place} ({group.name}) is left out: no {quantity_words(of)}: {side.reason or NOT_STATED}"
+        for of, group in itertools.product(quantities, groups)
+        for run in group.runs
+        if not (side := run.side(of)).has_interval
+    ]
     return [
         contrast
         for quantity in quantities
         for a, b in _pairs(groups, question)
-        if quantity.key in a.means and quantity.key in b.means
+        if a.sides(quantity) and b.sides(quantity)
         for contrast in _contrasts(quantity, a, b, question, notes)
     ]
 
@@ -267,8 +309,7 @@ def _without_interval(groups: Sequence[Group], told: Definition) -> Iterator[str
 
 def _contrasts(quantity: Definition, a: Group, b: Group, question: Question, notes: list[str]) -> list[Contrast]:
     """Contrast of two groups; empty without a block in common on several rigs."""
-    sides = compared_sides(quantity, a, b, (a.means[quantity.key], b.means[quantity.key]), question)
-    if sides is None:
+    if not (sides := compared_sides(quantity, a, b, question)):
         notes.append(
             f"{a.name} and {b.name} are left out: no block has both on one rig, so a difference could "
             f"be that of the rigs; --although {RIG} compares them anyway"
@@ -276,16 +317,17 @@ def _contrasts(quantity: Definition, a: Group, b: Group, question: Question, not
         return []
     short = SHORT not in question.although and any(run.too_short for run in (*a.runs, *b.runs))
     cannot = why_not_judged(*sides, too_short=short)
-    return [Contrast(quantity, a.stratum, a.name, b.name, *sides, cannot=cannot)]
+    return [Contrast(quantity, a, b, *sides, cannot=cannot)]
 
 
-def compared_sides(
-    quantity: Definition, a: Group, b: Group, means: tuple[Quantity, Quantity], question: Question
-) -> tuple[Quantity, Quantity] | None:
-    """The means of two groups; within blocks if they were measured on several rigs, None without a common block."""
+def compared_sides(quantity: Definition, a: Group, b: Group, question: Question) -> tuple[Quantity, Quantity] | None:
+    """The means of two groups; within blocks if they were measured on several rigs. None if a group has no mean, or
+    without a common block."""
     apart = {SIDE, RIG, "device"} & set(question.by) or RIG in question.although
-    rigs = {run.asked.get(RIG_NAME) for run in (*a.runs, *b.runs)}
-    return means if len(rigs) <= 1 or apart else sides_within_blocks(a.runs, b.runs, quantity)
+    if not apart and len({run.asked.get(RIG_NAME) for run in (*a.runs, *b.runs)}) > 1:
+        return sides_within_blocks(a.runs, b.runs, quantity)
+    one, other = a.side(quantity), b.side(quantity)
+    return (one, other) if one and other else None
 
 
 def why_not_judged(a: Quantity, b: Quantity, *, too_short: bool) -> str:
@@ -315,7 +357,12 @@ def _groups(runs: Sequence[ComparedRun], question: Question, sides: Mapping[int,
         of_values = ranks[values], [value_order(value) for value in values]
         return [*of_values, ranks[name], name != BEFORE, value_order(name)]
 
-    groups = [Group(dict(zip(apart, at[0], strict=True)), by_group[at], at[1]) for at in sorted(by_group, key=place)]
+    axes = apart if question.by == (SIDE,) else [*apart, *question.by]
+    among = {axis: {run.value(axis) for run in runs} for axis in axes}
+    groups = [
+        Group(dict(zip(apart, at[0], strict=True)), by_group[at], at[1], question.by, among)
+        for at in sorted(by_group, key=place)
+    ]
     names = {group.name for group in groups}
     if len(names) < 2:
         what = f"--by {','.join(question.by)}" if question.by != (SIDE,) else "--before and --after"
@@ -353,16 +400,6 @@ def _quantities(runs: Sequence[ComparedRun], keys: Sequence[str]) -> list[Defini
 def _is_known(runs: Sequence[ComparedRun], of: Definition) -> bool:
     """Whether a run states the quantity."""
     return Cell({}, runs).mean(of).value is not None
-
-
-def _mean(group: Group, quantity: Definition, notes: list[str]) -> Quantity | None:
-    """Mean over a group's runs; a run that lacks the quantity has a line in the notes."""
-    for run in group.runs:
-        if not (side := run.side(quantity)).has_interval:
-            lacking = f"no {quantity_words(quantity)}: {side.reason or NOT_STATED}"
-            notes.append(f"{run.place} ({group.name}) is left out: {lacking}")
-    sides = group.sides(quantity)
-    return Quantity.mean(sides) if sides else None
 
 
 def judged(contrasts: Sequence[Contrast], tolerance: float = 0.0) -> list[Contrast]:

@@ -15,7 +15,7 @@ from opjoule.results.comparison.contrasts import (
     why_not_judged,
 )
 from opjoule.results.comparison.costs import is_above_idle
-from opjoule.results.comparison.sentences import place_words, side_words, where_words
+from opjoule.results.comparison.sentences import place_words
 from opjoule.results.comparison.value_words import CELLS_MAX, listed, sentence_case
 from opjoule.results.rounding import rounded
 from opjoule.runs.record.groups import ABOVE_IDLE
@@ -52,10 +52,8 @@ def _idle_line(answers: Sequence[Compared]) -> str:
         ((difference(c.side_a, c.side_b), c) for of, c in differing if of is compared),
         key=lambda entry: float(entry[0]),
     )
-    more, less = (side_words(name, contrast.stratum, compared) for name in (contrast.a, contrast.b))
-    a = compared.group(contrast.a, contrast.stratum)
-    place = place_words(a.stratum, compared)
-    length, count = (_number(a, key) for key in ("duration_s", "operations"))
+    more, less, place = contrast.a.words, contrast.b.words, place_words(contrast.a)
+    length, count = (_number(contrast.a, key) for key in ("duration_s", "operations"))
     per_operation = ""
     if length and count:
         energy = rounded(float(power) * length / count, None, "J", 2)
@@ -69,14 +67,10 @@ def _idle_line(answers: Sequence[Compared]) -> str:
 
 def _idle_contrasts(compared: Compared) -> Iterator[Contrast]:
     """Contrasts of idle power between any two groups of one stratum, with the greater side as `a`."""
-    known = [(group, side) for group in compared.groups if (side := group.number(IDLE_POWER)).has_interval]
-    for (a, mean_a), (b, mean_b) in itertools.combinations(known, 2):
+    for a, b in itertools.combinations(compared.groups, 2):
         of = a.runs[0].quantities.get(IDLE_POWER)
-        if a.stratum != b.stratum or of is None:
-            continue
-        if sides := compared_sides(of, a, b, (mean_a, mean_b), compared.question):
-            cannot = why_not_judged(*sides, too_short=False)
-            yield Contrast(of, a.stratum, a.name, b.name, *sides, cannot=cannot).greater_first
+        if a.stratum == b.stratum and of and (sides := compared_sides(of, a, b, compared.question)):
+            yield Contrast(of, a, b, *sides, cannot=why_not_judged(*sides, too_short=False)).greater_first
 
 
 def _tail_line(compared: Compared) -> str:
@@ -91,9 +85,7 @@ def _tail_line(compared: Compared) -> str:
     shares.sort(key=lambda entry: -entry[0])
     named = []
     for share, group in shares[:CELLS_MAX]:
-        place = where_words(group.stratum, compared)
-        cell = f"{side_words(group.name, group.stratum, compared)} {place}".strip()
-        named.append(f"{cell} ({100 * share:.0f} %)")
+        named.append(f"{f'{group.words} {group.where}'.strip()} ({100 * share:.0f} %)")
     more = [f"{len(shares) - CELLS_MAX} more"] if len(shares) > CELLS_MAX else []
     return (
         f"Most of the energy above idle was drawn after the last operation with {listed([*named, *more])}. Such a tail "

@@ -43,8 +43,8 @@ class Spread:
             (side, len(group.runs))
             for answer in compared[:1]  # each answer has all runs
             for group in answer.groups
-            for side in group.means.values()
-            if len(group.runs) > 1 and float(side) > 0
+            for of in (*answer.quantities, *answer.told)
+            if len(group.runs) > 1 and (side := group.side(of)) and float(side) > 0
         ]
         freedom = sum(runs - 1 for _, runs in sides)
         if not freedom:

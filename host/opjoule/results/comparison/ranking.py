@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from opjoule.energy.comparison import more_to_differ
-from opjoule.results.comparison.contrasts import LIMIT, Compared, Contrast
-from opjoule.results.comparison.sentences import RATES, side_words, where_words
+from opjoule.results.comparison.contrasts import LIMIT, Compared, Contrast, Group
+from opjoule.results.comparison.sentences import RATES
 from opjoule.runs.evaluation.quantities.definition import Definition
 
 RANKED: Final = ("J", "J/operation", "s")
@@ -34,8 +34,9 @@ class Ranking:
 
     compared: Compared
     quantity: Definition
-    stratum: Mapping[str, str]
-    best: str
+    groups: Mapping[str, Group]
+    """Name -> group, the best mean first."""
+    best: str = ""
     """The group with the best mean of those that no contrast finds worse and that are not undecided; empty if nothing
     can be concluded."""
     alike: tuple[str, ...] = ()
@@ -53,12 +54,17 @@ class Ranking:
 
     def words(self, name: str) -> str:
         """A group in words."""
-        return side_words(name, self.stratum, self.compared)
+        return self.groups[name].words
+
+    @property
+    def stratum(self) -> Mapping[str, str]:
+        """The values of the axes that are alike in all its groups."""
+        return next(iter(self.groups.values())).stratum
 
     @property
     def where(self) -> str:
         """Its stratum in words; empty without other axes."""
-        return where_words(self.stratum, self.compared)
+        return next(iter(self.groups.values())).where
 
     @property
     def winners(self) -> frozenset[str]:
@@ -68,41 +74,40 @@ class Ranking:
     @property
     def better_but_undecided(self) -> list[str]:
         """Undecided groups whose mean is better than that of the best."""
-        return [of.contrast.a for of in self.undecided if _is_better(of.contrast, self.is_rate)]
+        return [of.contrast.a.name for of in self.undecided if _is_better(of.contrast, self.is_rate)]
 
     @property
     def others(self) -> list[tuple[str, str, Contrast]]:
         """Worse groups, each with the group that it is worse than and their contrast."""
         if self.is_rate:
-            return [(contrast.b, contrast.a, contrast) for contrast in self.worse]
-        return [(contrast.a, contrast.b, contrast) for contrast in self.worse]
+            return [(contrast.b.name, contrast.a.name, contrast) for contrast in self.worse]
+        return [(contrast.a.name, contrast.b.name, contrast) for contrast in self.worse]
 
 
 def rankings(compared: Compared, quantity: Definition) -> Iterator[Ranking]:
     """One ranking for each stratum, in order; none if less of the quantity is neither better nor worse."""
     if quantity.unit not in (*RANKED, *RATES):
         return
-    key = quantity.key
-    known = (group for group in compared.groups if key in group.means)
-    for stratum, groups in itertools.groupby(known, lambda group: group.stratum):
-        members = list(groups)
-        if len(members) > 1:
-            members.sort(key=lambda group: float(group.means[key]), reverse=quantity.unit in RATES)
-            empty = Ranking(compared, quantity, stratum, "", is_rate=quantity.unit in RATES)
-            yield ranked(empty, [group.name for group in members])
+    is_rate = quantity.unit in RATES
+    known = [(float(side), group) for group in compared.groups if (side := group.side(quantity))]
+    for _, members in itertools.groupby(known, lambda of: of[1].stratum):
+        ordered = sorted(members, key=lambda of: of[0], reverse=is_rate)
+        if len(ordered) > 1:
+            yield ranked(Ranking(compared, quantity, {group.name: group for _, group in ordered}, is_rate=is_rate))
 
 
-def ranked(empty: Ranking, ordered: Sequence[str]) -> Ranking:
-    """Ranks one stratum by its contrasts; `ordered`: the groups' names, the best mean first.
+def ranked(empty: Ranking) -> Ranking:
+    """Ranks one stratum by its contrasts.
 
     On several rigs a contrast is within common blocks, so its sides may be in another order than the means of all runs,
     and a group may have no contrast with the best.
     """
+    ordered = list(empty.groups)
     contrasts = empty.compared.contrasts_of(empty.quantity, empty.stratum)
-    pairs = {frozenset((of.a, of.b)): of.greater_first for of in contrasts if not of.cannot}
+    pairs = {frozenset((of.a.name, of.b.name)): of.greater_first for of in contrasts if not of.cannot}
     lost: dict[str, dict[str, Contrast]] = {name: {} for pair in pairs for name in pair}
     for contrast in pairs.values():
-        more, less = contrast.a, contrast.b
+        more, less = contrast.a.name, contrast.b.name
         better, worse = (more, less) if empty.is_rate else (less, more)
         if contrast.differs:
             lost[worse][better] = contrast
@@ -113,7 +118,7 @@ def ranked(empty: Ranking, ordered: Sequence[str]) -> Ranking:
     beaten = [name for name in known if lost[name]]
     best, alike, undecided = _best(empty.is_rate, left, beaten, pairs)
     worse_by = [next(lost[name][by] for by in (best, *known) if by in lost[name]) for name in beaten]
-    there = {best, *alike, *beaten, *(of.contrast.a for of in undecided)}
+    there = {best, *alike, *beaten, *(of.contrast.a.name for of in undecided)}
     aside = tuple(name for name in ordered if name not in there)
     is_whole = len(contrasts) == math.comb(len(ordered), 2) and not lost.keys() & {*aside}
     why = "" if not aside else _ASIDE if is_whole else _ASIDE_ON_RIGS
@@ -139,7 +144,7 @@ def _best(
 
     `left`: the groups that are not worse than another, the best mean first.
     """
-    better = {name for pair in pairs.values() if pair.differs for name in (pair.a, pair.b)} - {*beaten}
+    better = {name for pair in pairs.values() if pair.differs for name in (pair.a.name, pair.b.name)} - {*beaten}
     first = next((name for name in left if name in better), next(iter(left), ""))
     with_first = {name: _against(first, name, pairs) for name in (*left, *beaten)}
     nearest = [ratio for name in beaten if (ratio := _factor(with_first[name], is_rate)) > 1.0]
@@ -162,7 +167,7 @@ def _against(first: str, name: str, pairs: Mapping[frozenset[str], Contrast]) ->
     contrast = pairs.get(frozenset((first, name)))
     if contrast is None or name == first:
         return None
-    return contrast if contrast.a == name else contrast.turned
+    return contrast if contrast.a.name == name else contrast.turned
 
 
 def _factor(contrast: Contrast | None, is_rate: bool) -> float:

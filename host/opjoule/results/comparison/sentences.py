@@ -1,13 +1,11 @@
 """Sentences for contrasts; those for winners are in winners.py."""
 
-from collections.abc import Callable, Mapping
 from typing import Final
 
 from opjoule.results.comparison.compared_run import SIDE
 from opjoule.results.comparison.contrasts import BESIDE, TOO_SHORT_RUNS, Compared, Contrast, Group
-from opjoule.results.comparison.value_words import NAMED, label, quantity_words, sentence_case, value_words
+from opjoule.results.comparison.value_words import quantity_words, sentence_case
 from opjoule.results.rounding import limits_words
-from opjoule.runs.studies.definition import SYSTEM
 
 RATES: Final = ("1/s", "B/s")
 """Units of quantities of which more is better."""
@@ -22,8 +20,7 @@ def sentence(contrast: Contrast, compared: Compared) -> str:
     """One contrast as a complete sentence; its first side is the greater one unless there is a reference."""
     if not (compared.question.against or compared.question.by == (SIDE,)):
         contrast = contrast.greater_first
-    place = place_words(contrast.stratum, compared)
-    a, b = (side_words(name, contrast.stratum, compared) for name in (contrast.a, contrast.b))
+    place, a, b = place_words(contrast.a), contrast.a.words, contrast.b.words
     what = quantity_words(contrast.quantity)
     if contrast.adjusted is None:
         return sentence_case(f"{place}{_without_conclusion(contrast, a, b, what)}")
@@ -109,58 +106,14 @@ def follows_words(contrast: Contrast, side: str = "") -> str:
         return {TOO_SHORT_RUNS: SHORT, BESIDE: NOT_JUDGED}.get(contrast.cannot, SINGLE)
     if not contrast.differs:
         return UNDECIDED if contrast.differs_alone else NO_DIFFERENCE
-    return f"{side or contrast.a} is {'more' if float(contrast.side_a) > float(contrast.side_b) else 'less'}"
+    return f"{side or contrast.a.name} is {'more' if float(contrast.side_a) > float(contrast.side_b) else 'less'}"
 
 
-def place_words(stratum: Mapping[str, str], compared: Compared) -> str:
-    """A contrast's stratum as the start of a sentence: "on SQLite, workload a, "; empty without other axes."""
-    where = where_words(stratum, compared)
-    return where and f"{where}, "
+def place_words(group: Group) -> str:
+    """A group's stratum as the start of a sentence: "on SQLite, workload a, "; empty without other axes."""
+    return group.where and f"{group.where}, "
 
 
-def where_words(stratum: Mapping[str, str], compared: Compared) -> str:
-    """A contrast's stratum in words: "on SQLite, workload a"; empty without other axes."""
-    if not stratum:
-        return ""
-    named = sorted(stratum, key=lambda axis: (axis not in NAMED, list(stratum).index(axis)))
-    group = next(group for group in compared.groups if group.stratum == stratum)
-    parts = [_in_words(value_words, axis, stratum[axis], group, compared) for axis in named]
-    return f"{'on' if named[0] in NAMED else 'with'} {', '.join(parts)}"
-
-
-def side_words(name: str, stratum: Mapping[str, str], compared: Compared) -> str:
-    """A group in words: "the SD card", "LevelDB on the SD card"."""
-    by = compared.question.by
-    if by == (SIDE,):
-        return name
-    group = compared.group(name, stratum)
-    values = [_in_words(value_words, axis, group.runs[0].value(axis), group, compared) for axis in by]
-    return " on ".join(values) if set(by) <= set(NAMED) else ", ".join(values)
-
-
-def _in_words(
-    words: Callable[[str, str, set[str]], str], axis: str, value: str, group: Group, compared: Compared
-) -> str:
-    """A value by `value_words` or `label`; a database has the name that its study uses."""
-    if axis in ("db", SYSTEM):
-        value = group.runs[0].words(axis) or value
-    return words(axis, value, {run.value(axis) for group in compared.groups for run in group.runs})
-
-
-def label_of(group: Group, compared: Compared) -> str:
-    """A group as the label of a row or a bar: "SD card", "LevelDB, SD card"."""
-    by = compared.question.by
-    if by == (SIDE,):
-        return group.name
-    return ", ".join(_in_words(label, axis, group.runs[0].value(axis), group, compared) for axis in by)
-
-
-def stratum_labels(group: Group, compared: Compared) -> dict[str, str]:
-    """The values of the other axes of a group, by axis, as labels."""
-    return {axis: _in_words(label, axis, value, group, compared) for axis, value in group.stratum.items()}
-
-
-def pair_labels(contrast: Contrast, compared: Compared) -> tuple[str, str, str]:
+def pair_labels(contrast: Contrast) -> tuple[str, str, str]:
     """Labels of a contrast: stratum and both sides, as ("LevelDB", "SD card", "eMMC")."""
-    a, b = (compared.group(name, contrast.stratum) for name in (contrast.a, contrast.b))
-    return ", ".join(stratum_labels(a, compared).values()), label_of(a, compared), label_of(b, compared)
+    return ", ".join(contrast.a.place_labels.values()), contrast.a.label, contrast.b.label

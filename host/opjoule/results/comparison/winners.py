@@ -10,7 +10,7 @@ from typing import Final
 
 from opjoule.base.units import counted
 from opjoule.energy.comparison import MORE_MAX, POWER
-from opjoule.results.comparison.compared_run import SIDE
+from opjoule.results.comparison.compared_run import SIDE, ComparedRun
 from opjoule.results.comparison.contrasts import TOO_SHORT_RUNS, Compared, Contrast
 from opjoule.results.comparison.costs import cost_words, costs_in, energy_words, is_above_idle
 from opjoule.results.comparison.deciding import deciding_lines
@@ -126,7 +126,7 @@ def _time(pairs: Sequence[Outcome]) -> str:
     for one, other in pairs:
         compared = one.compared
         for of in (of for of in compared.beside if of not in compared.told):
-            means = [compared.group(name, one.stratum).mean(of).value or 0.0 for name in (one.best, other.best)]
+            means = [one.groups[name].mean(of).value or 0.0 for name in (one.best, other.best)]
             if all(means):
                 ratios.append(means[1] / means[0] if of.unit in RATES else means[0] / means[1])
     if len(ratios) < len(pairs) or any(of.alike for pair in pairs for of in pair):
@@ -200,9 +200,9 @@ def _not_worse(alike: Sequence[str]) -> str:
 
 def _mean_words(ranking: Ranking) -> str:
     """The mean of the best group; empty if a factor rests on some of its blocks only."""
-    best = ranking.compared.group(ranking.best, ranking.stratum)
+    best = ranking.groups[ranking.best]
     sides = [contrast.side_a if ranking.is_rate else contrast.side_b for contrast in ranking.worse]
-    if any(not math.isclose(float(side), float(best.means[ranking.quantity.key])) for side in sides):
+    if any(not math.isclose(float(side), float(best.mean(ranking.quantity))) for side in sides):
         return ""
     return quantity_text(best.mean(ranking.quantity))
 
@@ -213,12 +213,12 @@ def _sizes(outcome: Outcome) -> str:
     parts = []
     for ranking in outcome:
         of_stratum = ranking.compared.contrasts_of(ranking.quantity, ranking.stratum)
-        pairs = [of.greater_first for of in of_stratum if of.ratio and {of.a, of.b} <= names]
+        pairs = [of.greater_first for of in of_stratum if of.ratio and {of.a.name, of.b.name} <= names]
         greatest = max(pairs, key=lambda pair: float(pair.ratio) if pair.ratio else 0.0, default=None)
         if greatest is None:
             return ""
         which = f"{cost_words(ranking.quantity)} " if len(outcome) > 1 else ""
-        sides = f"{ranking.words(greatest.a)} over {ranking.words(greatest.b)} "
+        sides = f"{greatest.a.words} over {greatest.b.words} "
         parts.append(f"{which}{sides if len(names) > 2 else ''}{ratio_words(greatest)}")
     return f" ({'greatest ' if len(names) > 2 else ''}ratio {'; '.join(parts)})"
 
@@ -277,7 +277,7 @@ def _undecided_words(groups: Sequence[tuple[Ranking, Undecided]], *, several: bo
     words = []
     for ranking, of in groups[:CELLS_MAX]:
         place = ranking.where if several else ""
-        name, best = ranking.words(of.contrast.a), ranking.words(of.contrast.b)
+        name, best = of.contrast.a.words, of.contrast.b.words
         value, interval = factor_words(of.contrast)
         note = "; ".join(filter(None, (interval, chance_words(of.contrast))))
         size = f"{value} times that of" if value else "beside"
@@ -292,7 +292,7 @@ def _forecast(groups: Sequence[tuple[Ranking, Undecided]]) -> str:
         return ""
     counts = [of.more for _, of in groups]
     more = MORE_MAX if None in counts else max(count for count in counts if count is not None)
-    units = {_repeated(ranking, of.contrast) for ranking, of in groups}
+    units = {_repeated(of.contrast.a.runs) for _, of in groups}
     unit = units.pop() if len(units) == 1 else "run"
     cases = f"in {10 * POWER:.0f} of 10 cases"
     if None in counts:
@@ -301,9 +301,8 @@ def _forecast(groups: Sequence[tuple[Ranking, Undecided]]) -> str:
     return f" Forecast from the present spread: {counted(max(more, 1), f'more {unit}')} would decide{each} {cases}."
 
 
-def _repeated(ranking: Ranking, contrast: Contrast) -> str:
+def _repeated(runs: Sequence[ComparedRun]) -> str:
     """What there must be more of: blocks of a campaign, separate runs, or repeats of a run."""
-    runs = ranking.compared.group(contrast.a, ranking.stratum).runs
     if len(runs) == 1:
         return "repeat"
     return "block" if runs[0].index else "run"

@@ -128,7 +128,7 @@ def test_what_differs_only_if_judged_alone_is_undecided(tmp_path: Path) -> None:
         for number, value in enumerate(energies_j):
             made(tmp_path / f"{medium}{number}", value, storage=medium)
     compared = compared_by(tmp_path, "storage")
-    [contrast] = [of for of in compared.contrasts if {of.a, of.b} == {"disk", "sd"}]
+    [contrast] = [of for of in compared.contrasts if {of.a.name, of.b.name} == {"disk", "sd"}]
     assert re.fullmatch(
         r"A difference in energy above idle per operation between the disk and the SD card is undecided "
         r"\(ratio 1\.0\d+, 95 %: .*\): alone it is significant \(p = 0\.0\d+\), among all 6 it is not "

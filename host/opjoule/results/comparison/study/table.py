@@ -13,7 +13,7 @@ from opjoule.base.files import csv_text, write_whole
 from opjoule.base.scripts import program
 from opjoule.base.terminal import print_unbroken, terminal
 from opjoule.base.units import NOT_STATED, Quantity, counted, unstated
-from opjoule.results.comparison.contrasts import Compared, Contrast, Question, judged, why_not_judged
+from opjoule.results.comparison.contrasts import Compared, Contrast, Group, Question, judged, why_not_judged
 from opjoule.results.comparison.ranking import Ranking, ranked
 from opjoule.results.comparison.run_warnings import print_above, warnings_of
 from opjoule.results.comparison.study.published import printed_words, winners
@@ -102,12 +102,11 @@ def _best(measure: str, which: str, rows: Sequence[PhaseRow]) -> Best | None:
 def _ranking(measure: str, sides: Mapping[str, Quantity], ordered: Sequence[str], *, is_rate: bool) -> Ranking:
     """The systems of one cell, ranked as a comparison ranks its groups; all its pairs are judged together."""
     of = Definition(measure, next(iter(sides.values())).unit, Topic.PART)
-    contrasts = [
-        Contrast(of, {}, a, b, sides[a], sides[b], cannot=why_not_judged(sides[a], sides[b], too_short=False))
-        for a, b in itertools.combinations(ordered, 2)
-    ]
+    groups = {name: Group({}, (), name) for name in ordered}
+    pairs = [(groups[a], groups[b], sides[a], sides[b]) for a, b in itertools.combinations(ordered, 2)]
+    contrasts = [Contrast(of, *pair, cannot=why_not_judged(*pair[2:], too_short=False)) for pair in pairs]
     compared = Compared(Question((SYSTEM,)), False, (), tuple(judged(contrasts)), (of,), (), ())
-    return ranked(Ranking(compared, of, {}, "", is_rate=is_rate), ordered)
+    return ranked(Ranking(compared, of, groups, is_rate=is_rate))
 
 
 def mean_of(records: Sequence[Quantity]) -> Quantity:
