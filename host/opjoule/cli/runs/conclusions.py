@@ -13,7 +13,7 @@ from opjoule.base.files import csv_text, write_whole
 from opjoule.base.terminal import terminal
 from opjoule.cli.runs.options import ConclusionsOptions
 from opjoule.results.comparison.index import gather
-from opjoule.results.comparison.study.rows import read_studies
+from opjoule.results.comparison.study.rows import StudyTable, read_studies
 from opjoule.results.comparison.study.same_winners import same_winners_table
 from opjoule.results.comparison.study.verdicts import (
     SIMULATED,
@@ -38,7 +38,11 @@ METHODS: Final = "methods.txt"
 """Text beside the figures that write_figures() writes."""
 
 
-def verdicts_of(places: Sequence[str], only: StudyFolder | None) -> list[tuple[StudyFolder, list[PaperVerdict]]]:
+Concluded = tuple[StudyFolder, list[PaperVerdict], StudyTable | None]
+"""A study, the verdicts on its paper's conclusions, and the table of its phases; None if it is a workload."""
+
+
+def verdicts_of(places: Sequence[str], only: StudyFolder | None) -> list[Concluded]:
     """Studies of the given records, each with the verdicts on its paper's conclusions.
 
     Args:
@@ -51,14 +55,16 @@ def verdicts_of(places: Sequence[str], only: StudyFolder | None) -> list[tuple[S
         return only is None or Path(name).name == only.folder.name
 
     tables = [table for table in read_studies([run.place for run in runs]) if wanted(table.name)]
-    samples = [(only or find_study(table.name), samples_of_job(table)) for table in tables]
+    concluded: list[Concluded] = []
+    for table in tables:
+        study = only or find_study(table.name)
+        concluded.append((study, verdicts(study, samples_of_job(table)), table))
     for name in dict.fromkeys(name for run in runs if (name := name_of(run)) and wanted(name)):
         study = only or find_study(name)
         measures = [conclusion.measure for conclusion in study.conclusions]
         of_study = [run for run in runs if name_of(run) == name]
-        samples.append((study, samples_of_workload(of_study, measures)))
-    concluded = [(study, verdicts(study, of_study)) for study, of_study in samples]
-    chosen = [(study, answers) for study, answers in concluded if answers]
+        concluded.append((study, verdicts(study, samples_of_workload(of_study, measures)), None))
+    chosen = [one for one in concluded if one[1]]
     if not chosen:
         which = f"of study {only.name}" if only else "of a study with conclusions"
         names = ", ".join(known.name for known in known_studies() if known.conclusions)
@@ -72,14 +78,14 @@ def run_conclusions(options: ConclusionsOptions) -> int:
         [str(place) for place in options.places], find_study(options.study) if options.study else None
     )
     if options.json:
-        rows = [row for study, answers in concluded for row in _rows(study, answers)]
+        rows = [row for study, answers, _ in concluded for row in _rows(study, answers)]
         print(json.dumps([dict(zip(COLUMNS, row, strict=True)) for row in rows], indent=1))
         return 0
     console = terminal()
-    for study, answers in concluded:
+    for study, answers, table in concluded:
         console.print(_table(study, answers))
-        for counted in _same_winners([str(place) for place in options.places], study):
-            console.print(counted)
+        if table and (same := same_winners_table(table)):
+            console.print(same)
         console.print(*count_lines(answers), *observation_lines(study, answers), sep="\n", soft_wrap=True)
     return 0
 
@@ -101,13 +107,6 @@ def observation_lines(study: StudyFolder, answers: Sequence[PaperVerdict]) -> li
 
 def _counts(words: Sequence[str]) -> str:
     return ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))
-
-
-def _same_winners(places: Sequence[str], study: StudyFolder) -> list[Table]:
-    """A table of the cells with the same best system, if the study's paper prints the best ones."""
-    runs, _ = gather(places)
-    tables = [table for table in read_studies([run.place for run in runs]) if table.name == study.name]
-    return [counted for table in tables if (counted := same_winners_table(table))]
 
 
 def _table(study: StudyFolder, answers: Sequence[PaperVerdict]) -> Table:
@@ -178,7 +177,7 @@ def write_conclusions(folder: Path, places: Sequence[str], study: StudyFolder) -
 
     Returns: the path of the table. Raises: as verdicts_of.
     """
-    [(_, answers)] = verdicts_of(places, study)
+    [(_, answers, _)] = verdicts_of(places, study)
     path = folder / f"{study.folder.name}-conclusions.csv"
     write_whole(path, csv_text([COLUMNS, *_rows(study, answers)]).encode())
     caveats = "; ".join(dict.fromkeys(caveat for answer in answers for caveat in answer.caveats))
