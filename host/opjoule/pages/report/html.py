@@ -51,7 +51,7 @@ def render(answer: Answer, timeline: Timeline) -> str:
         section(
             "numbers",
             "Numbers",
-            *phases_table(answer.result),
+            *phases_table(answer),
             *repeats_table(answer.concluded.by_repeat, answer.quantities),
             *sections.latency(answer, timeline.latency),
             *latency_histogram(timeline.latency_counts),

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from statistics import fmean
 from typing import Any, Final
 
-from opjoule.base.units import NOT_STATED, Cause, from_json, missing
+from opjoule.base.units import NOT_STATED, Cause, Quantity, from_json, missing
 from opjoule.energy.operations.operation_table import Latency
 from opjoule.pages.drawing.markup import Child, Element, element, row, table
 from opjoule.pages.drawing.page import header
@@ -268,30 +268,26 @@ def _figure(of: RepeatValues, value: float | None, digits: int = 4) -> Element:
 HEAD: Final = ("phase", *(of.column for of in phase_columns()))
 
 
-def phase_rows(result: Mapping[str, Any]) -> list[tuple[str, ...]]:
+def phase_rows(answer: Answer) -> list[tuple[str, ...]]:
     """One row per phase, in the order of their first mark: name and texts; no rows without marks.
 
     The uncertainty is shown of what is above idle.
     """
-    by_phase: Mapping[str, Mapping[str, Any]] = result.get("by_phase") or {}
+    known = {(of.phase, of.name): of.quantity for of in rows(answer.result, answer.quantities) if of.phase is not None}
     columns = [(of.key.rpartition(".")[2], ABOVE_IDLE in of.rests_on) for of in phase_columns()]
     return [
-        (name, *(_text(figures.get(key), with_u=with_u) for key, with_u in columns))
-        for name, figures in by_phase.items()
+        (name, *(_text(known.get((name, key), missing(Cause.ABSENT)), with_u=with_u) for key, with_u in columns))
+        for name in dict.fromkeys(phase for phase, _ in known)
     ]
 
 
-def _text(entry: Mapping[str, Any] | None, *, with_u: bool) -> str:
-    quantity = from_json(entry) if entry else missing(Cause.ABSENT)
-    if not with_u and quantity.value is not None:
-        return str(rounded(quantity.value, None, quantity.unit))
-    shown = rounded_quantity(quantity)
-    return NONE if shown is None else str(shown)
+def _text(of: Quantity, *, with_u: bool) -> str:
+    return quantity_text(of) if with_u or of.value is None else str(rounded(of.value, None, of.unit))
 
 
-def phases_table(result: Mapping[str, Any]) -> list[Element]:
+def phases_table(answer: Answer) -> list[Element]:
     """The page's table of phases; nothing without marks."""
-    rows = [
-        row(name, *(element("span", text, class_="figure") for text in texts)) for name, *texts in phase_rows(result)
+    body = [
+        row(name, *(element("span", text, class_="figure") for text in texts)) for name, *texts in phase_rows(answer)
     ]
-    return [table(HEAD, rows, "Energy of the phases that the command marked")] if rows else []
+    return [table(HEAD, body, "Energy of the phases that the command marked")] if body else []

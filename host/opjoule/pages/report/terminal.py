@@ -49,7 +49,7 @@ def print_summary(of: Path | RunRecord, console: Console | None = None) -> None:
         tables = [
             _table(lines(answer), *_NUMBER_COLUMNS),
             _table(part_rows(answer), *_WORD_COLUMNS),
-            _table(phase_rows(answer.result), *({"header": name, "no_wrap": True} for name in HEAD)),
+            _table(phase_rows(answer), *({"header": name, "no_wrap": True} for name in HEAD)),
         ]
         for shown in (table for table in tables if table.row_count):
             console.print(shown)
