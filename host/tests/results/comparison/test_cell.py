@@ -41,7 +41,7 @@ def test_every_output_has_the_interval_of_the_comparison(tmp_path: Path) -> None
         stated = group.mean(compared.quantities[0])
         drawn = cells[group.runs[0].words("db"), group.runs[0].words("storage")]
         listed = means_of(index, f"{group.stratum['db']} {group.name}")[ABOVE_IDLE]
-        assert stated.u == drawn.u == listed["u"] == group.means[ABOVE_IDLE].u
+        assert stated.u == drawn.u == listed["u"] == group.side(compared.quantities[0]).u
         assert stated.value == drawn.value == listed["value"]
 
 
