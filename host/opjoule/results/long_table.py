@@ -2,7 +2,7 @@
 phase. Exports and `open_runs` read all of it; comparisons, figures and studies read the means."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import pyarrow as pa
@@ -49,6 +49,7 @@ def long_rows(of: Conclusion, quantities: Quantities) -> Iterator[Row]:
             yield Row(path, "", "", unstated(value, repeats.unit, OF_A_REPEAT), number)
 
 
+_BY_KIND: Final = "by_operation."
 _NO_QUANTITIES: Final = ("schema", "shared", "by_repeat")
 """Keys of result.json without quantities of their own."""
 
@@ -67,3 +68,8 @@ def means(of: Conclusion, quantities: Quantities) -> dict[str, Quantity]:
             number = replace(number, shared=in_common)
         found[sys.intern(path)] = number
     return found
+
+
+def kinds_in(paths: Iterable[str]) -> list[str]:
+    """The kinds of operation among the paths of a record; none if it withholds all of them."""
+    return list(dict.fromkeys(path.split(".")[1] for path in paths if path.startswith(_BY_KIND)))

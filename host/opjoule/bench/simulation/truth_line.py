@@ -3,7 +3,6 @@
 The definitions are those of docs/method/energy.md, with the simulator's exact energy instead of the trace.
 """
 
-import json
 import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,20 +10,20 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import Any, Final
+from typing import Final
 
 from opjoule.base.errors import RecordFault
 from opjoule.base.units import Quantity, counted, from_json
 from opjoule.bench.simulation.part_course import COURSE, PARTS, READING, TAIL, WRITE_BACK, PartCourse
 from opjoule.energy.operations.operation_table import ACTIVITIES
+from opjoule.results.answer import open_answer
 from opjoule.results.comparison.cell import Cell
 from opjoule.results.comparison.compared_run import ComparedRun
-from opjoule.results.quantities import by_kind
+from opjoule.results.long_table import kinds_in, means
 from opjoule.results.rounding import quantity_text, rounded, with_unit
 from opjoule.runs.evaluation.quantities.attribution import READS
-from opjoule.runs.evaluation.quantities.definition import ALL_TOLD, Definition
+from opjoule.runs.evaluation.quantities.definition import Definition, told_path
 from opjoule.runs.record.phases import Cycle, Phase, worked_repeats
-from opjoule.runs.record.run_record import RunRecord
 
 UNSEEN: Final = 0.1
 """Energy of the medium's reads over a figure's uncertainty up to which it does not matter which kind caused them."""
@@ -116,11 +115,11 @@ def true_values(record: Path) -> dict[str, float]:
     """True values of figures of a simulated record, by their keys in result.json; empty if they are not known."""
     if not (record / COURSE).exists() or not (record / "result.json").exists():
         return {}
-    run, result = RunRecord.open(record).run, json.loads((record / "result.json").read_text(encoding="utf-8"))
-    if run.status == "partial":  # the simulator ended before the run and lacks the true values of the rest
+    answer = open_answer(record)
+    if answer.run.status == "partial":  # the simulator ended before the run and lacks the true values of the rest
         return {}
-    operations = (result.get("operations") or {}).get("value") or 0.0
-    return true_figures(PartCourse.read(record / COURSE), run.phases, operations)
+    operations = answer.quantity("operations").value or 0.0
+    return true_figures(PartCourse.read(record / COURSE), answer.run.phases, operations)
 
 
 def known_figures(record: Path) -> list[KnownFigure]:
@@ -132,27 +131,28 @@ def known_figures(record: Path) -> list[KnownFigure]:
     true = true_values(record)
     if not true:
         return []
-    run, result = RunRecord.open(record).run, json.loads((record / "result.json").read_text(encoding="utf-8"))
+    answer = open_answer(record)
+    stated = means(answer.concluded, answer.quantities)
     whole = [
-        KnownFigure(about, true[key], from_json(result[key]))
-        for key, about in SHOWN.items()
-        if key in true and isinstance(result.get(key), dict)
+        KnownFigure(about, true[key], stated[key]) for key, about in SHOWN.items() if key in true and key in stated
     ]
     known = [figure for figure in whole if figure.has_interval]
     if not (record / PARTS).exists():  # of a board without a loader on this computer
         return known
     course = PartCourse.read(record / PARTS)
-    parts_j = true_parts(course, _cycles(run.phases))
-    return known + _kinds(parts_j, result, true.get("marginal_energy_j")) + _activities(parts_j, result)
+    parts_j = true_parts(course, _cycles(answer.run.phases))
+    return known + _kinds(parts_j, stated, true.get("marginal_energy_j")) + _activities(parts_j, stated)
 
 
-def _kinds(parts_j: dict[str, float], result: dict[str, Any], above_idle_j: float | None) -> list[KnownFigure]:
+def _kinds(
+    parts_j: Mapping[str, float], stated: Mapping[str, Quantity], above_idle_j: float | None
+) -> list[KnownFigure]:
     """Each kind of operation with energy: what it causes in all, and while it is carried out.
 
     A single kind has caused the medium's reads. Of several kinds it is not known which did: a figure that could show
     these reads is left out.
     """
-    counts = {kind: entry["count"]["value"] for kind, entry in by_kind(result).items()}
+    counts = {kind: float(stated[f"by_operation.{kind}.count"]) for kind in kinds_in(stated)}
     own_j = {kind: parts_j[kind] for kind in counts if parts_j.get(kind)}
     reading_j = parts_j.get(READING, 0.0)
     if len(counts) == 1:
@@ -165,28 +165,27 @@ def _kinds(parts_j: dict[str, float], result: dict[str, Any], above_idle_j: floa
     elif len(writing) == 1 and above_idle_j is not None:
         told_j |= {writing[0]: above_idle_j - math.fsum(told_j.values()) + told_j[writing[0]]}
     figures = []
-    for kind, entry in by_kind(result).items():
-        if not (own_j.get(kind) and (count := counts[kind])):
+    for kind, count in counts.items():
+        if not (own_j.get(kind) and count):
             continue
-        known = [KnownFigure(kind, own_j[kind] / count, from_json(entry["energy_per_operation_j"]))]
-        told = entry.get(ALL_TOLD)
+        known = [KnownFigure(kind, own_j[kind] / count, stated[f"by_operation.{kind}.energy_per_operation_j"])]
+        told = stated.get(told_path(kind))
         if told and above_idle_j is not None and (len(writing) == 1 or len(counts) == 1):
-            known.insert(0, KnownFigure(f"{kind}, all told", told_j[kind] / count, from_json(told)))
+            known.insert(0, KnownFigure(f"{kind}, all told", told_j[kind] / count, told))
         figures += [one for one in known if reading_j <= UNSEEN * (one.stated.u or math.inf) * count]
     return figures
 
 
-def _activities(true_j: dict[str, float], result: dict[str, Any]) -> list[KnownFigure]:
+def _activities(true_j: Mapping[str, float], stated: Mapping[str, Quantity]) -> list[KnownFigure]:
     """Each activity with energy."""
-    stated = result.get("by_activity") or {}
     drawn = [name for name in (*ACTIVITIES, WRITE_BACK, TAIL) if true_j.get(name)]
-    given = [name for name in drawn if isinstance(stated.get(name), dict)]
-    figures = [KnownFigure(_ACTIVITIES.get(name, name), true_j[name], from_json(stated[name])) for name in given]
-    together, kinds = stated.get("unseparated"), stated.get("foreground")
-    unidentified = [name for name in given if stated[name]["value"] is None]
-    if unidentified and together and together["u"] and kinds and kinds["value"] is not None:
+    given = {name: stated[path] for name in drawn if (path := f"by_activity.{name}") in stated}
+    figures = [KnownFigure(_ACTIVITIES.get(name, name), true_j[name], energy) for name, energy in given.items()]
+    together, kinds = (stated.get(f"by_activity.{name}") for name in ("unseparated", "foreground"))
+    unidentified = [name for name, energy in given.items() if energy.value is None]
+    if unidentified and together and together.u and kinds and kinds.value is not None:
         about = " + ".join(unidentified) + (" together" if len(unidentified) > 1 else "")
-        figures.append(KnownFigure(about, math.fsum(true_j[name] for name in unidentified), from_json(together)))
+        figures.append(KnownFigure(about, math.fsum(true_j[name] for name in unidentified), together))
     return figures
 
 

@@ -26,7 +26,7 @@ from opjoule.results.comparison.settings import (
     value_bytes,
 )
 from opjoule.results.comparison.value_words import label
-from opjoule.results.long_table import means
+from opjoule.results.long_table import kinds_in, means
 from opjoule.runs.evaluation.quantities.definition import Definition, Quantities, Topic, told_path
 from opjoule.runs.record.job_results import stand_ins_of
 from opjoule.runs.record.run_record import RunRecord, reading
@@ -34,8 +34,6 @@ from opjoule.runs.studies.definition import SYSTEM
 
 COUNTED: Final = (Topic.USAGE, Topic.LATENCY)
 """Topics of counted quantities: a single repeat has no uncertainty; only the spread of runs gives one."""
-BY_KIND: Final = "by_operation."
-"""Beginning of the paths of each kind of operation."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +84,7 @@ class ComparedRun:
     @property
     def kinds(self) -> list[str]:
         """Its kinds of operation; none if the record withholds all of them."""
-        return list(dict.fromkeys(path.split(".")[1] for path in self.means if path.startswith(BY_KIND)))
+        return kinds_in(self.means)
 
     def value(self, axis: str) -> str:
         """The run's value of an axis, or of a group of settings, as text."""

@@ -11,6 +11,7 @@ from opjoule.cli.commands import main
 from opjoule.results.comparison.index import gather
 from opjoule.runs.evaluation.wording import YCSB_QUANTITIES
 from opjoule.runs.record.json_file import plain
+from opjoule.runs.record.result import RESULT_SCHEMA
 from opjoule.runs.record.run_record import with_digest
 from simulated_records import synthetic
 from usual_phases import usual_phase
@@ -62,7 +63,7 @@ def truth_lines_of(folder, stated, status="complete", **more):
     (folder / "run.json").write_text(
         json.dumps(with_digest(plain(HEAD | {"phases": phases(), "status": status} | more)))
     )
-    (folder / "result.json").write_text(json.dumps(stated))
+    (folder / "result.json").write_text(json.dumps({"schema": plain(RESULT_SCHEMA), **stated}))
     return [plain_spaces(figure) for figure in known_figures(folder)]
 
 
@@ -98,10 +99,10 @@ def test_the_truth_of_kinds_and_activities_is_given_beside_what_is_stated_of_the
     stated = {
         "by_operation": {
             "read": {
-                "count": {"value": 400},
+                "count": {"value": 400, "u": 0, "unit": "1"},
                 "energy_per_operation_j": {"value": 0.0105, "u": 0.001, "unit": "J"},
             },
-            "update": {"count": {"value": 100}, "energy_per_operation_j": untold},
+            "update": {"count": {"value": 100, "u": 0, "unit": "1"}, "energy_per_operation_j": untold},
         },
         "by_activity": {
             "flush": {"value": 3.5, "u": 0.4, "unit": "J"},
