@@ -89,15 +89,9 @@ SIDE_BY_SIDE_MAX = 4
 def cells(runs: Sequence[ConditionRun]) -> list[tuple[str, list[str]]]:
     """Rows of the table: each quantity's words, and its value in each condition, rounded and with its unit."""
     of_names = [cell_of(runs, name) for name in names_of(runs)]
-    lines = [("runs with a result", [_count(runs, name) for name in names_of(runs)])]
-    for quantity in compared_by(runs):
-        lines.append(
-            (
-                quantity_words(quantity),
-                [part_text(quantity.key, cell.mean(quantity)) for cell in of_names],
-            )
-        )
-    return lines
+    counted = "runs with a result", [_count(runs, name) for name in names_of(runs)]
+    means = [(quantity_words(of), [part_text(of.key, cell.mean(of)) for cell in of_names]) for of in compared_by(runs)]
+    return [counted, *means]
 
 
 def _count(runs: Sequence[ConditionRun], name: str) -> str:
@@ -136,7 +130,10 @@ def print_comparison(directory: Path) -> None:
             by_kind = {kind_of(of): of for of in told}
             print_unbroken(console, _by_condition(runs, f"all told{mark}", by_kind))
     else:
-        print_unbroken(console, _side_by_side(runs, f"means of the blocks{mark}"))
+        shown = Table("", *names_of(runs), box=None, title=f"means of the blocks{mark}", title_justify="left")
+        for words, values in cells(runs):
+            shown.add_row(words, *values)
+        print_unbroken(console, shown)
         for compared in answers.compared:
             if any(map(compared.contrasts_of, compared.told)):
                 title = f"all told, ratios by {', '.join(compared.question.by)}{mark}"
@@ -150,14 +147,6 @@ def print_comparison(directory: Path) -> None:
         f"compare    {program('compare')} {directory} --by AXIS, of {axes}",
     ):
         console.print(line, soft_wrap=True)
-
-
-def _side_by_side(runs: Sequence[ConditionRun], title: str) -> Table:
-    """A table with one column per condition."""
-    shown = Table("", *names_of(runs), box=None, title=title, title_justify="left")
-    for words, values in cells(runs):
-        shown.add_row(words, *values)
-    return shown
 
 
 def _by_condition(runs: Sequence[ConditionRun], title: str, columns: Mapping[str, Definition]) -> Table:
