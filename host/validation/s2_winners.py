@@ -121,7 +121,7 @@ def near_lines(table: StudyTable) -> Iterator[str]:
     """For each figure, how many of the cells with another best store are nearly ties."""
     factors: dict[str, list[float]] = {}
     for best in best_systems(table):
-        ratios = {frozenset((pair.a.name, pair.b.name)): pair.ratio for pair in best.ranking.compared.contrasts}
+        ratios = {frozenset((pair.a.name, pair.b.name)): pair.ratio for pair in best.ranking.contrasts}
         for winner in winners(table.name):
             if winner.is_of(best.measure, best.phase, dict(best.place)) and winner.system != best.system:
                 ratio = float(ratios[frozenset((best.system, winner.system))])

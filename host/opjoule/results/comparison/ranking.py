@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from opjoule.base.units import Quantity
 from opjoule.energy.comparison import more_to_differ
 from opjoule.results.comparison.contrasts import LIMIT, Compared, Contrast, Group
 from opjoule.results.comparison.sentences import RATES
@@ -32,10 +33,11 @@ class Undecided:
 class Ranking:
     """Groups of one stratum ranked by one quantity, the best first."""
 
-    compared: Compared
     quantity: Definition
     groups: Mapping[str, Group]
     """Name -> group, the best mean first."""
+    contrasts: tuple[Contrast, ...]
+    """Those of the groups by the quantity."""
     best: str = ""
     """The group with the best mean of those that no contrast finds worse and that are not undecided; empty if nothing
     can be concluded."""
@@ -88,39 +90,41 @@ def rankings(compared: Compared, quantity: Definition) -> Iterator[Ranking]:
     """One ranking for each stratum, in order; none if less of the quantity is neither better nor worse."""
     if quantity.unit not in (*RANKED, *RATES):
         return
-    is_rate = quantity.unit in RATES
-    known = [(float(side), group) for group in compared.groups if (side := group.side(quantity))]
-    for _, members in itertools.groupby(known, lambda of: of[1].stratum):
-        ordered = sorted(members, key=lambda of: of[0], reverse=is_rate)
-        if len(ordered) > 1:
-            yield ranked(Ranking(compared, quantity, {group.name: group for _, group in ordered}, is_rate=is_rate))
+    known = [(group, side) for group in compared.groups if (side := group.side(quantity))]
+    for stratum, members in itertools.groupby(known, lambda of: of[0].stratum):
+        sides = list(members)
+        if len(sides) > 1:
+            contrasts = compared.contrasts_of(quantity, stratum)
+            yield ranked(quantity, sides, contrasts, is_rate=quantity.unit in RATES)
 
 
-def ranked(empty: Ranking) -> Ranking:
-    """Ranks one stratum by its contrasts.
+def ranked(
+    quantity: Definition, sides: Sequence[tuple[Group, Quantity]], contrasts: Sequence[Contrast], *, is_rate: bool
+) -> Ranking:
+    """Ranks groups of one stratum, each with its mean, by their contrasts.
 
     On several rigs a contrast is within common blocks, so its sides may be in another order than the means of all runs,
     and a group may have no contrast with the best.
     """
-    ordered = list(empty.groups)
-    contrasts = empty.compared.contrasts_of(empty.quantity, empty.stratum)
+    groups = {group.name: group for group, _ in sorted(sides, key=lambda of: float(of[1]), reverse=is_rate)}
+    empty = Ranking(quantity, groups, tuple(contrasts), is_rate=is_rate)
     pairs = {frozenset((of.a.name, of.b.name)): of.greater_first for of in contrasts if not of.cannot}
     lost: dict[str, dict[str, Contrast]] = {name: {} for pair in pairs for name in pair}
     for contrast in pairs.values():
         more, less = contrast.a.name, contrast.b.name
-        better, worse = (more, less) if empty.is_rate else (less, more)
+        better, worse = (more, less) if is_rate else (less, more)
         if contrast.differs:
             lost[worse][better] = contrast
-    known = [name for name in ordered if name in lost]
+    known = [name for name in groups if name in lost]
     left = [name for name in known if not lost[name]]
     if known and not left:
         return replace(empty, why=_CIRCLE)
     beaten = [name for name in known if lost[name]]
-    best, alike, undecided = _best(empty.is_rate, left, beaten, pairs)
+    best, alike, undecided = _best(is_rate, left, beaten, pairs)
     worse_by = [next(lost[name][by] for by in (best, *known) if by in lost[name]) for name in beaten]
     there = {best, *alike, *beaten, *(of.contrast.a.name for of in undecided)}
-    aside = tuple(name for name in ordered if name not in there)
-    is_whole = len(contrasts) == math.comb(len(ordered), 2) and not lost.keys() & {*aside}
+    aside = tuple(name for name in groups if name not in there)
+    is_whole = len(contrasts) == math.comb(len(groups), 2) and not lost.keys() & {*aside}
     why = "" if not aside else _ASIDE if is_whole else _ASIDE_ON_RIGS
     return replace(
         empty,

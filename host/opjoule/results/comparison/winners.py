@@ -24,6 +24,7 @@ from opjoule.results.comparison.sentences import (
 )
 from opjoule.results.comparison.value_words import CELLS_MAX, NAMED, listed, noun, quantity_words, sentence_case
 from opjoule.results.rounding import quantity_text
+from opjoule.runs.evaluation.quantities.definition import Definition
 
 ON_ANYWAY: Final = "where the board is on anyway"
 ON_FOR_THIS: Final = "where it is on only for this work"
@@ -60,12 +61,17 @@ def winner_lines(compared: Compared) -> list[str]:
         elif of not in both:
             lines += _outcome_lines([(ranking,) for ranking in ranked[of.key]], len(ranked[of.key]))
         elif of is both[0]:
-            lines += _lines_of_both(*(ranked[cost.key] for cost in both))
+            time = [of for of in compared.beside if of not in compared.told]
+            above_idle, in_all = (ranked[cost.key] for cost in both)
+            lines += _lines_of_both(above_idle, in_all, time)
     return lines
 
 
-def _lines_of_both(above_idle: Sequence[Ranking], in_all: Sequence[Ranking]) -> list[str]:
-    """Lines on both costs: those with the same outcome once, then where the best groups differ, then each cost."""
+def _lines_of_both(above_idle: Sequence[Ranking], in_all: Sequence[Ranking], time: Sequence[Definition]) -> list[str]:
+    """Lines on both costs: those with the same outcome once, then where the best groups differ, then each cost.
+
+    `time`: the quantity that tells the time of the work, if it is known.
+    """
     of_stratum = {tuple(ranking.stratum.items()): ranking for ranking in in_all}
     pairs: list[Outcome] = []
     for ranking in above_idle:
@@ -73,15 +79,15 @@ def _lines_of_both(above_idle: Sequence[Ranking], in_all: Sequence[Ranking]) -> 
         pairs.append((ranking, other) if other else (ranking,))
     pairs += [(ranking,) for ranking in of_stratum.values()]
     if len(pairs) <= OWN_LINES_MAX:
-        return [line for pair in pairs for line in _lines_of_pairs([pair], 1)]
-    return _lines_of_pairs(pairs, len(pairs))
+        return [line for pair in pairs for line in _lines_of_pairs([pair], 1, time)]
+    return _lines_of_pairs(pairs, len(pairs), time)
 
 
-def _lines_of_pairs(pairs: Sequence[Outcome], count: int) -> list[str]:
+def _lines_of_pairs(pairs: Sequence[Outcome], count: int, time: Sequence[Definition]) -> list[str]:
     same = [pair for pair in pairs if len(pair) > 1 and _is_same(*pair)]
     apart = [pair for pair in pairs if pair not in same]
     lines = _outcome_lines(same, count)
-    lines += _opposite_lines([pair for pair in apart if len(pair) > 1 and _is_opposite(*pair)])
+    lines += _opposite_lines([pair for pair in apart if len(pair) > 1 and _is_opposite(*pair)], time)
     for is_first in (True, False):
         alone = [(of,) for pair in apart for of in pair if is_above_idle(of.quantity) is is_first]
         lines += _outcome_lines(alone, count)
@@ -104,7 +110,7 @@ def _is_opposite(one: Ranking, other: Ranking) -> bool:
     return bool(one.winners and other.winners) and not (unsure or one.winners & other.winners)
 
 
-def _opposite_lines(pairs: Sequence[Outcome]) -> list[str]:
+def _opposite_lines(pairs: Sequence[Outcome], time: Sequence[Definition]) -> list[str]:
     """A line for each two winners that are not the same: "SQLite used the least ..., LevelDB ...", and the time."""
     by_winners: dict[tuple[str, str], list[Outcome]] = {}
     for pair in pairs:
@@ -116,16 +122,15 @@ def _opposite_lines(pairs: Sequence[Outcome]) -> list[str]:
         place = f"{listed(places)}, " if any(places) else ""
         what = energy_words(of_winners[0][0].quantity)
         text = f"{on_anyway} used the least {what} {ON_ANYWAY}, {on_for_this} {ON_FOR_THIS}"
-        lines.append(sentence_case(f"{place}{text}{_time(of_winners)}."))
+        lines.append(sentence_case(f"{place}{text}{_time(of_winners, time)}."))
     return lines
 
 
-def _time(pairs: Sequence[Outcome]) -> str:
+def _time(pairs: Sequence[Outcome], time: Sequence[Definition]) -> str:
     """How much longer the better one above idle took than the better one in all, after a colon; empty if unknown."""
     ratios = []
     for one, other in pairs:
-        compared = one.compared
-        for of in (of for of in compared.beside if of not in compared.told):
+        for of in time:
             means = [one.groups[name].mean(of).value or 0.0 for name in (one.best, other.best)]
             if all(means):
                 ratios.append(means[1] / means[0] if of.unit in RATES else means[0] / means[1])
@@ -160,7 +165,7 @@ def _own_line(outcome: Outcome) -> str:
     elif alike:
         text = f"no difference in {what} was found between {listed([best, *alike])}{_sizes(outcome)}."
     else:
-        text = f"it is undecided which {noun(first.compared.question.by)} {_superlative(first)} {what}."
+        text = f"it is undecided which {noun(first.groups[first.best].by)} {_superlative(first)} {what}."
     return sentence_case(f"{place}{text}{single}{_undecided([outcome])}")
 
 
@@ -212,8 +217,7 @@ def _sizes(outcome: Outcome) -> str:
     names = {outcome[0].best, *outcome[0].alike}
     parts = []
     for ranking in outcome:
-        of_stratum = ranking.compared.contrasts_of(ranking.quantity, ranking.stratum)
-        pairs = [of.greater_first for of in of_stratum if of.ratio and {of.a.name, of.b.name} <= names]
+        pairs = [of.greater_first for of in ranking.contrasts if of.ratio and {of.a.name, of.b.name} <= names]
         greatest = max(pairs, key=lambda pair: float(pair.ratio) if pair.ratio else 0.0, default=None)
         if greatest is None:
             return ""
@@ -338,7 +342,7 @@ def _common_line(outcomes: Sequence[Outcome], count: int) -> str:
             parts.append(f"no difference{about} was found between {listed(same)} {nowhere}{left}{neither}")
         elif same:
             best_words = "is the best" if parts else f"{_superlative(firsts[0])} {what}"
-            parts.append(f"it is undecided {where} which {noun(firsts[0].compared.question.by)} {best_words}")
+            parts.append(f"it is undecided {where} which {noun(firsts[0].groups[firsts[0].best].by)} {best_words}")
         else:
             about = "" if parts else f" on {what}"
             parts.append(f"nothing can be concluded{about} {nowhere} ({why})")

@@ -1,7 +1,7 @@
 """Tables of a study: the cost of each system's phases, and the best system of each cell, as CSV and on the terminal."""
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
@@ -13,7 +13,7 @@ from opjoule.base.files import csv_text, write_whole
 from opjoule.base.scripts import program
 from opjoule.base.terminal import print_unbroken, terminal
 from opjoule.base.units import NOT_STATED, Quantity, counted, unstated
-from opjoule.results.comparison.contrasts import Compared, Contrast, Group, Question, judged, why_not_judged
+from opjoule.results.comparison.contrasts import Contrast, Group, judged, why_not_judged
 from opjoule.results.comparison.ranking import Ranking, ranked
 from opjoule.results.comparison.run_warnings import print_above, warnings_of
 from opjoule.results.comparison.study.published import printed_words, winners
@@ -21,7 +21,6 @@ from opjoule.results.comparison.study.rows import ENERGIES, PhaseRow, Place, Stu
 from opjoule.results.comparison.value_words import measure_unit, measure_words
 from opjoule.results.rounding import rounded
 from opjoule.runs.evaluation.quantities.definition import Definition, Topic
-from opjoule.runs.studies.definition import SYSTEM
 
 BEST_TABLE: Final = "best.csv"
 _OF_ENERGY: Final = (*(name.removesuffix("_j") for name in ENERGIES), "phase_energy")
@@ -32,8 +31,8 @@ class Best:
     """The best system of one cell by one measure."""
 
     ranking: Ranking
-    systems: Sequence[str]
-    """The systems of the cell, the best mean first."""
+    system: str
+    """The best system; that of the best mean if nothing can be concluded."""
     phase: str
     place: Place
     mean: Quantity
@@ -47,19 +46,15 @@ class Best:
         return self.ranking.quantity.key
 
     @property
-    def system(self) -> str:
-        """The best system; that of the best mean if nothing can be concluded."""
-        return self.ranking.best or self.systems[0]
-
-    @property
     def single(self) -> bool:
         """Whether a system has a single run; then no winner is named."""
-        return len(self.systems) > 1 and not {*self.systems[:2]}.isdisjoint(self.ranking.unjudged)
+        first, *second = list(self.ranking.groups)[:2]
+        return bool(second) and not {first, *second}.isdisjoint(self.ranking.unjudged)
 
     @property
     def differs(self) -> bool | None:
         """Whether every other system is significantly worse; None if it or the second best is a single run."""
-        if self.single or len(self.systems) < 2:
+        if self.single or len(self.ranking.groups) < 2:
             return None
         return not (self.ranking.alike or self.ranking.undecided)
 
@@ -90,23 +85,21 @@ def _best(measure: str, which: str, rows: Sequence[PhaseRow]) -> Best | None:
             by_system.setdefault(row.system, []).append(row)
     if not by_system:
         return None
-    sides = {name: Quantity.mean([row.measures[measure] for row in of]) for name, of in by_system.items()}
-    ordered = sorted(sides, key=lambda name: float(sides[name]), reverse=which == "most")
-    ranking = _ranking(measure, sides, ordered, is_rate=which == "most")
+    of = Definition(measure, next(iter(by_system.values()))[0].measures[measure].unit, Topic.PART)
+    sides = [
+        (Group({}, (), name), Quantity.mean([row.measures[measure] for row in of_system]))
+        for name, of_system in by_system.items()
+    ]
+    contrasts = [
+        Contrast(of, a, b, side_a, side_b, cannot=why_not_judged(side_a, side_b, too_short=False))
+        for (a, side_a), (b, side_b) in itertools.combinations(sides, 2)
+    ]
+    ranking = ranked(of, sides, judged(contrasts), is_rate=which == "most")
     left_out = [row for row in rows if row.system not in by_system]
     too_short = _too_short(left_out) if measure.startswith(_OF_ENERGY) else ()
-    mean = _stated(sides[ranking.best or ordered[0]])
-    return Best(ranking, ordered, rows[0].phase, rows[0].place, mean, too_short)
-
-
-def _ranking(measure: str, sides: Mapping[str, Quantity], ordered: Sequence[str], *, is_rate: bool) -> Ranking:
-    """The systems of one cell, ranked as a comparison ranks its groups; all its pairs are judged together."""
-    of = Definition(measure, next(iter(sides.values())).unit, Topic.PART)
-    groups = {name: Group({}, (), name) for name in ordered}
-    pairs = [(groups[a], groups[b], sides[a], sides[b]) for a, b in itertools.combinations(ordered, 2)]
-    contrasts = [Contrast(of, *pair, cannot=why_not_judged(*pair[2:], too_short=False)) for pair in pairs]
-    compared = Compared(Question((SYSTEM,)), False, (), tuple(judged(contrasts)), (of,), (), ())
-    return ranked(Ranking(compared, of, groups, is_rate=is_rate))
+    best = ranking.best or next(iter(ranking.groups))
+    mean = next(side for group, side in sides if group.name == best)
+    return Best(ranking, best, rows[0].phase, rows[0].place, _stated(mean), too_short)
 
 
 def mean_of(records: Sequence[Quantity]) -> Quantity:
