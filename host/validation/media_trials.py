@@ -105,8 +105,9 @@ def one_run(
     figures = [QUANTITIES.figures(repeat)]
     made = {**budgets([energies]), "headline_budget": headline_budget([repeat])}
     shared = shared_with_others(made, QUANTITIES, figures)
-    numbers = plain({**QUANTITIES.over_repeats(figures), "shared": shared})
-    return means(Conclusion(by_repeat=by_repeat(figures), numbers=numbers), QUANTITIES)[QUANTITIES.headline.key]
+    numbers = plain(QUANTITIES.over_repeats(figures))
+    read = Conclusion(by_repeat=by_repeat(figures), shared=shared, numbers=numbers)
+    return means(read, QUANTITIES)[QUANTITIES.headline.key]
 
 
 def trial(sensor_kind: str, difference: float, spread: float, seed: int) -> tuple[Verdict, Verdict]:

@@ -56,11 +56,11 @@ _NO_QUANTITIES: Final = ("schema", "shared", "by_repeat")
 
 def means(of: Conclusion, quantities: Quantities) -> dict[str, Quantity]:
     """The means by path: each with its errors in common with other quantities, and with the spread of its repeats."""
-    shared, found = of.numbers.get("shared", {}), {}
+    found = {}
     own = {key: entry for key, entry in of.numbers.items() if key not in _NO_QUANTITIES}
     for path, entry in numbers(own):
         known = quantities.get(path)
-        in_common = shared.get(known.budget if known and known.budget else path)
+        in_common = of.shared.get(known.budget if known and known.budget else path)
         number, repeats = number_of(path, entry), of.by_repeat.get(path)
         if repeats:
             number = number.of_repeats(repeats.values, in_common, repeats.standard_deviation)

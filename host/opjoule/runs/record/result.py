@@ -57,6 +57,8 @@ class Conclusion(Struct, frozen=True):
     timebase: StatedTimebase = StatedTimebase()
     by_repeat: dict[str, RepeatValues] = {}
     """Path of a quantity -> its values repeat by repeat."""
+    shared: dict[str, dict[str, float]] = {}
+    """Path of a quantity, or key of its uncertainty budget -> source -> contribution that other results have too."""
     numbers: Mapping[str, Any] = {}
     """The whole file; empty if there is none."""
 
