@@ -32,8 +32,6 @@ EDGES_S = [0.5, 3.5]
 """Sync edges, the bounds of the window whose energy is compared."""
 SETTLED = 100
 """Number of conversions after the start or an outage before stamps are checked."""
-OUTAGE_S = 3e-3
-"""Distance of two samples from which the sensor was set up anew between them; a bus reading takes 1.6 ms at most."""
 STAMP_LIMIT_S = 20e-6
 GAP_LIMIT_S = 300e-6
 """A gap ends half a period beside the samples around it, and the period's place is known to a part of it."""
@@ -137,7 +135,7 @@ def run(one: Drawn) -> Outcome:
     shunt = rig.truth["sensor"]["shunt"]
     return Outcome(
         finishes="finishes" in one.options,
-        stamp_error_s=_stamp_error_s(rig, bounds_s),
+        stamp_error_s=_stamp_error_s(rig, one, bounds_s),
         unread=shunt["missed"],
         counted=None if one.outages_s else rig.summary.losses.lost_samples,
         gap_error_s=_gap_error_s(rig, one, bounds_s),
@@ -152,15 +150,15 @@ def _profile_s(rig: Recording, meter_ns: np.ndarray) -> np.ndarray:
     return meter_ns * 1e-9 / rate + np.median(edges_s - rig.edges_ns * 1e-9 / rate)
 
 
-def _stamp_error_s(rig: Recording, bounds_s: np.ndarray) -> float:
+def _stamp_error_s(rig: Recording, one: Drawn, bounds_s: np.ndarray) -> float:
     """Largest distance of a settled sample's stamp from the centre of a conversion."""
     good_s = _profile_s(rig, rig.trace.meter_ns[rig.trace.good])
     centres_s = bounds_s.mean(axis=1)
     place = np.clip(np.searchsorted(centres_s, good_s), 1, centres_s.size - 1)
     error_s = np.minimum(np.abs(good_s - centres_s[place - 1]), np.abs(good_s - centres_s[place]))
-    began = [0, *(np.flatnonzero(np.diff(good_s) > OUTAGE_S) + 1).tolist()]
-    settled = np.ones(good_s.size, bool)
-    for first in began:
+    settled = np.arange(good_s.size) >= SETTLED
+    for at_s, _ in one.outages_s:
+        first = int(np.searchsorted(good_s, at_s + rig.truth["mcu"]["profile_start_s"]))
         settled[first : first + SETTLED] = False
     return float(error_s[settled].max())
 
