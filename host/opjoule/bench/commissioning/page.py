@@ -1,6 +1,6 @@
 """The page of a commissioning: each step with its figures and drawing, and all recordings."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import UTC
 from pathlib import Path
@@ -16,10 +16,10 @@ from opjoule.bench.commissioning.dialogue import Parts
 from opjoule.bench.commissioning.steps import STEPS, DeskStep
 from opjoule.energy.trace.journal import read_trace
 from opjoule.pages.drawing.chart import chart_content, chart_frame, chart_scripts, chart_series, panel, power_panel
+from opjoule.pages.drawing.drawing import Axis, Chart, Point
 from opjoule.pages.drawing.markup import Element, element, row, table
 from opjoule.pages.drawing.page import header, page, section
-from opjoule.pages.drawing.scales import Scale
-from opjoule.pages.drawing.scatter import Point, scatter
+from opjoule.pages.drawing.svg import chart
 from opjoule.results.tracks import PhaseSpan, SampleParts, Track, sampled_track
 
 BETWEEN_S: Final = 1.0
@@ -90,14 +90,17 @@ def _drawn(picture: Picture, title: str) -> Element:
         for x, y in zip(picture.x, picture.y, strict=True)
     ]
 
-    def guides(x: Scale, y: Scale) -> Iterable[str]:
-        if picture.gain is not None:
-            ends = min(picture.x), max(picture.x)
-            places = [(x(end), y(picture.offset + picture.gain * end)) for end in ends]
-            yield f"M{places[0][0]:.1f} {places[0][1]:.1f}L{places[1][0]:.1f} {places[1][1]:.1f}"
-
-    label = f"{title}: {picture.y_words} against {picture.x_words}"
-    return scatter(points, picture.x_words, picture.y_words, label, guides=guides)
+    ends = min(picture.x), max(picture.x)
+    gain, label = picture.gain, f"{title}: {picture.y_words} against {picture.x_words}"
+    return chart(
+        Chart(
+            Axis.about(picture.x_words, "", [(x, 0.0) for x in picture.x]),
+            Axis.about(picture.y_words, "", [(y, 0.0) for y in picture.y]),
+            points,
+            label,
+            guides=[] if gain is None else [(ends, [picture.offset + gain * end for end in ends])],
+        )
+    )
 
 
 def _parts(certificate: Certificate) -> Element:

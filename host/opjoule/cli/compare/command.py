@@ -3,7 +3,6 @@
 import json
 import sys
 from collections.abc import Sequence
-from functools import partial
 
 from opjoule.base.errors import BadInput, unknown
 from opjoule.base.files import write_whole
@@ -11,6 +10,7 @@ from opjoule.base.scripts import program, script_name
 from opjoule.bench.simulation.truth_line import print_cells_line
 from opjoule.cli.compare.options import CompareOptions
 from opjoule.pages.comparison.page import comparison_page
+from opjoule.pages.plots.ratios import forest
 from opjoule.results.comparison.compared_run import SIDE, ComparedRun, allowed_groups
 from opjoule.results.comparison.conclusion import print_compared, to_csv, to_json, verdict
 from opjoule.results.comparison.contrasts import AFTER, BEFORE, Question, compare
@@ -49,10 +49,9 @@ def run_compare(options: CompareOptions) -> int:
     if options.csv:
         write_whole(options.csv, to_csv(compared).encode())
     if options.plot:
-        from opjoule.pages.plots.forest import forest  # noqa: PLC0415  # matplotlib is installed only for this
-        from opjoule.pages.plots.style import drawn, save_as  # noqa: PLC0415
+        from opjoule.pages.drawing.printed import printed, save_as  # noqa: PLC0415  # matplotlib is installed only for this
 
-        save_as(drawn(partial(forest, compared)), options.plot)
+        save_as(printed(forest(compared)), options.plot)
     if options.html:
         command = [*program("compare").split(), *sys.argv[2:]]
         write_whole(options.html, comparison_page(compared, left_out, options.html, command).encode())

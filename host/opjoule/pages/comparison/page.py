@@ -12,10 +12,15 @@ from opjoule.base.files import write_whole
 from opjoule.base.notices import Notice, NoticeKind
 from opjoule.base.scripts import program
 from opjoule.base.units import counted
-from opjoule.pages.comparison.drawings import bars, course, forest, plane, stacks
 from opjoule.pages.drawing.chart import asset
 from opjoule.pages.drawing.markup import Element, element, row, table
 from opjoule.pages.drawing.page import header, page, section
+from opjoule.pages.drawing.shown import bars_table, shown
+from opjoule.pages.plots.cells.bars import bars
+from opjoule.pages.plots.cells.course import course
+from opjoule.pages.plots.drift import Drift, drift_of
+from opjoule.pages.plots.plot import plots
+from opjoule.pages.plots.ratios import ratios
 from opjoule.results.answer import SIMULATED
 from opjoule.results.comparison.compared_run import SIDE, ComparedRun
 from opjoule.results.comparison.comparison import Answers, answers_of, notes
@@ -27,9 +32,10 @@ from opjoule.results.comparison.methods import methods
 from opjoule.results.comparison.plotted import Plotted, PlottedCell
 from opjoule.results.comparison.run_warnings import marks_of
 from opjoule.results.comparison.sentences import sentence
-from opjoule.results.comparison.value_words import label, listed, noun, quantity_words
+from opjoule.results.comparison.value_words import NAMED, label, listed, noun, quantity_words
 from opjoule.results.quantities import Row
-from opjoule.results.rounding import NONE
+from opjoule.results.rounding import NONE, quantity_text
+from opjoule.runs.evaluation.quantities.definition import Definition
 
 ROWS_MAX: Final = 60
 """Number of rows above which a table is folded."""
@@ -175,7 +181,7 @@ def _ratios(answers: Sequence[Compared]) -> list[Element]:
     for answer in answers:
         for of in answer.with_ratios:
             words = f"{quantity_words(of)} by {noun(answer.question.by)}"
-            parts.append(_folded(forest(answer, of), len(answer.contrasts_of(of)), words))
+            parts.append(_folded(bars_table(ratios(answer, of)), len(answer.contrasts_of(of)), words))
         if (count := len(answer.answering)) > 1:
             items = [element("li", sentence(contrast, answer)) for contrast in answer.answering]
             words = f"the {count} comparisons by {noun(answer.question.by)} in words"
@@ -198,13 +204,46 @@ def _of_cells(answers: Answers, cells: Plotted, folder: Path, mark: str) -> list
         return [section("cells", f"Every cell{mark}", table)]
     compared = {quantity.key: quantity for answer in answers.compared for quantity in answer.shown}
     quantities = list(compared.values()) or [cells.runs[0].quantities.headline, *cells.told]
-    drawings = (
-        ("cells", "Every cell", [*(bars(cells, quantity) for quantity in quantities), table]),
-        ("plane", "Energy against time", plane(cells)),
-        ("parts", "Where the joules above idle went", stacks(cells)),
-        ("order", "In the order of measuring", course(cells, quantities[0])),
-    )
-    return [section(name, f"{heading}{mark}", *drawn) for name, heading, drawn in drawings if drawn]
+    of_plots = [(plot.name, plot.heading, plot.draw(cells)) for plot in plots() if plot.heading]
+    sections = [
+        ("cells", "Every cell", [*(part for of in quantities for part in shown(bars(cells, of))), table]),
+        *((name, heading, shown(drawing)) for name, heading, drawing in of_plots if drawing),
+        ("order", "In the order of measuring", _in_order(cells, quantities[0])),
+    ]
+    return [section(name, f"{heading}{mark}", *parts) for name, heading, parts in sections if parts]
+
+
+def _in_order(cells: Plotted, of: Definition) -> list[Element]:
+    """Each run relative to the mean of its cell, in order of time, and the effect of a drift on the comparisons."""
+    drift = drift_of(cells, of.key)
+    drawing = course(cells, of, drift)
+    return [*shown(drawing), element("p", _drift_words(drift)), *_shifts(cells, drift)] if drawing else []
+
+
+def _drift_words(drift: Drift) -> str:
+    whole = drift.whole
+    if whole is None:
+        return "Drift cannot be judged: that needs at least two cells of several runs each."
+    seen = "no drift is seen" if whole.covers(0.0) else "a drift is seen"
+    change = quantity_text(whole.scale(100.0, "%"))
+    return f"From the first run to the last a straight line through all of them changes by {change} (95.45 %): {seen}."
+
+
+def _shifts(cells: Plotted, drift: Drift) -> list[Element]:
+    """For each value of each axis: its mean place in time, and the shift of its mean by the drift."""
+    body = []
+    measured = {run.cell for run in drift.runs}
+    for axis in (*cells.series_axes, *cells.group_axes):
+        for value in dict.fromkeys(cell.values[axis] for cell in cells.cells):
+            of_value = [at for at in measured if cells.cells[at].values[axis] == value]
+            if not of_value:
+                continue
+            shift = drift.shift(of_value)
+            words = NONE if shift is None else quantity_text(shift.scale(100.0, "%"))
+            name = value if axis in NAMED else f"{noun([axis])} {value}"
+            body.append(row(name, f"{drift.time_s(of_value) / 60:.1f} min", words))
+    head = ["value", "mean time of its runs", "shift of its mean by the drift"]
+    return [table(head, body, "Effect of the drift on each compared value")]
 
 
 def _folded(table: Element, rows: int, words: str) -> Element:

@@ -10,6 +10,7 @@ REACH: Final = 2.5
 REACH_ABOUT: Final = 2.0
 """Greatest extension of an axis around points: a factor if it is logarithmic, else in spans of the values."""
 DIGITS: Final = ((1,), (1, 3), (1, 2, 5), (1, 1.5, 2, 3, 5, 7))
+_RAISED: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 Limits = tuple[float, float]
 
@@ -57,6 +58,15 @@ def log_ticks(low: float, high: float, most: int) -> list[float]:
     else:
         return ticks(low, high, most)
     return inside[:: -(-len(inside) // (most + 1))] if len(inside) > most + 1 else inside
+
+
+def tick_words(tick: float) -> str:
+    """A tick's number, with a power of ten where it would have many zeros: "0.001", "300", "10⁻⁶"."""
+    if tick == 0 or 1e-4 < abs(tick) < 1e6:
+        return f"{tick:.6g}"
+    digits, _, power = f"{tick:.5e}".partition("e")
+    factor = f"{float(digits):g}"
+    return f"{'' if factor == '1' else f'{factor} · '}10{str(int(power)).translate(_RAISED)}"
 
 
 def stacked(values: Iterable[float]) -> list[Limits]:

@@ -1,4 +1,4 @@
-"""SVG pieces of every drawing: lines, texts, step paths, axes with ticks, and the frame around them.
+"""Drawings of pages as SVG: charts, and the pieces of every drawing (lines, texts, step paths, axes, the frame).
 
 Classes (`grid`, `mark`, `kind-0`) get their colours from assets/drawing.css, so that drawings follow the page's theme.
 """
@@ -8,8 +8,9 @@ from typing import Final
 
 import numpy as np
 
+from opjoule.pages.drawing.drawing import Chart, Point
 from opjoule.pages.drawing.markup import Child, Element, element
-from opjoule.pages.drawing.scales import Scale
+from opjoule.pages.drawing.scales import Scale, tick_words
 from opjoule.results.packing import Floats
 
 WIDTH: Final = 400
@@ -18,6 +19,18 @@ EDGE: Final = 22
 """Distance from the right edge below which a number centred under its tick would be cut."""
 KINDS: Final = 10
 """Number of colours of series, kinds of operation and activities: kind-0 to kind-9 in drawing.css."""
+HEIGHT: Final = 240
+LEFT, RIGHT, TOP, BOTTOM = 40, 14, 24, 36
+MOST_TICKS: Final = 5
+SIZE: Final = 3.6
+SHAPES: Final = (
+    ((-1, 0), (-0.7, -0.7), (0, -1), (0.7, -0.7), (1, 0), (0.7, 0.7), (0, 1), (-0.7, 0.7)),
+    ((-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)),
+    ((0, -1.2), (1.1, 0.8), (-1.1, 0.8)),
+    ((0, -1.4), (1.2, 0), (0, 1.4), (-1.2, 0)),
+    ((0, 1.2), (1.1, -0.8), (-1.1, -0.8)),
+)
+"""Corners relative to the middle, in units of the size: round, square, triangle, diamond, triangle upside down."""
 
 Place = Callable[[float], float]
 
@@ -63,7 +76,7 @@ def y_axis(
 
 def numbered(scale: Scale, most: int) -> list[tuple[float, str]]:
     """Ticks of a scale with their numbers."""
-    return [(tick, f"{tick:.6g}") for tick in scale.ticks(most)]
+    return [(tick, tick_words(tick)) for tick in scale.ticks(most)]
 
 
 def steps(x: Sequence[float] | Floats, y: Sequence[float] | Floats) -> str:
@@ -83,3 +96,39 @@ def area(x: Sequence[float] | Floats, low: Sequence[float] | Floats, high: Seque
     """Path of rectangles between the two values of each of n cells, with n + 1 edges; NaN leaves a cell empty."""
     known = np.flatnonzero(np.isfinite(np.asarray(low, np.float64))).tolist()
     return "".join(f"M{x[i]:.1f} {low[i]:.1f}V{high[i]:.1f}H{x[i + 1]:.1f}V{low[i]:.1f}Z" for i in known)
+
+
+def chart(of: Chart) -> Element:
+    """A chart; its label describes it for screen readers, and its numbers must be in a table."""
+    x, y = of.x.scale(LEFT, WIDTH - RIGHT), of.y.scale(HEIGHT - BOTTOM, TOP)
+    x_words, y_words = (f"{axis.words}, {axis.unit}" if axis.unit else axis.words for axis in (of.x, of.y))
+    corners = ([f"{x(at):.1f} {y(value):.1f}" for at, value in zip(*guide, strict=True)] for guide in of.guides)
+    return drawing(
+        *x_axis(x, numbered(x, MOST_TICKS), TOP, HEIGHT - BOTTOM, x_words),
+        *y_axis(y, numbered(y, MOST_TICKS), LEFT, WIDTH - RIGHT, y_words, TOP),
+        *(element("path", d=f"M{'L'.join(guide)}", class_="mark", fill="none") for guide in corners),
+        *(part for point in of.points for part in _drawn(point, x, y)),
+        height=HEIGHT,
+        label=of.label,
+    )
+
+
+def _drawn(point: Point, x: Scale, y: Scale) -> list[Element]:
+    left, right = x(point.x - point.x_u), x(point.x + point.x_u)
+    below, above = y(point.y - point.y_u), y(point.y + point.y_u)
+    at = (round(x(point.x), 1), round(y(point.y), 1))
+    shape = _shape(point.group, *at, f"dot kind-{point.series % KINDS}")
+    shape.append(element("title", point.words))
+    whiskers = [line(left, at[1], right, at[1], "whisker")] if point.x_u else []
+    return [*whiskers, *([line(at[0], below, at[0], above, "whisker")] if point.y_u else []), shape]
+
+
+def shape_mark(group: int) -> Element:
+    """The shape of a group, for a legend."""
+    shape = _shape(group, 6, 6, "dot")
+    return element("svg", shape, viewBox="0 0 12 12", class_="shape", aria_hidden="true")
+
+
+def _shape(group: int, x: float, y: float, class_: str) -> Element:
+    corners = [(x + SIZE * right, y + SIZE * down) for right, down in SHAPES[group % len(SHAPES)]]
+    return element("polygon", points=" ".join(f"{a:.1f},{b:.1f}" for a, b in corners), class_=class_)

@@ -7,54 +7,26 @@ from itertools import chain
 from pathlib import Path
 from typing import Final
 
-from matplotlib.figure import Figure
-
 from opjoule.base.errors import BadInput
 from opjoule.base.files import write_whole
-from opjoule.pages.plots.bars import Drawn, activity_bars, bars, told_bars
+from opjoule.pages.drawing.drawing import Drawing
+from opjoule.pages.drawing.printed import printed, save
 from opjoule.pages.plots.grid import grid_figures
 from opjoule.pages.plots.phases import cold_figures, study_figures
-from opjoule.pages.plots.planes import energy_and_delay, energy_and_throughput
+from opjoule.pages.plots.plot import Plot, plots
 from opjoule.pages.plots.series import curve_figures, series_figures
-from opjoule.pages.plots.style import drawn, save
 from opjoule.pages.plots.tables import csv_table, latex_table, methods
 from opjoule.results.comparison.compared_run import ComparedRun
 from opjoule.results.comparison.index import gather
-from opjoule.results.comparison.plotted import ENERGY, Plotted, check_drawable, known, plotted
+from opjoule.results.comparison.plotted import Plotted, check_drawable, plotted
 from opjoule.results.comparison.run_warnings import warnings_of
 from opjoule.results.comparison.study.rows import StudyTable, read_studies
 from opjoule.results.comparison.study.table import BEST_TABLE, TABLE, as_csv, best_csv
-from opjoule.results.comparison.value_words import measure_words, quantity_words
 from opjoule.runs.studies.definition import DEVICE, StudyFolder
 
-NamedFigure = tuple[str, Callable[[], Figure]]
-"""(name of a figure's files, function that draws it)."""
-_BANDWIDTH: Final = Drawn("bandwidth_bytes_per_s", "bandwidth", "B/s")
-_LATENCY: Final = Drawn("latency_s.mean", "mean latency", "s")
-_POWER: Final = Drawn("power_w", "power", "W")
-_PROCESSOR: Final = Drawn("cpu_fraction", "processor use", "1")
-_DISK: Final = [Drawn("disk_written_bytes", "disk written", "B"), Drawn("disk_read_bytes", "disk read", "B")]
-FIGURES: Final[dict[str, Callable[[Plotted], Figure]]] = {
-    "bandwidth-latency": lambda of: bars(of, _BANDWIDTH, [_LATENCY], "mean latency"),
-    "energy-power": lambda of: bars(of, Drawn("energy_j", "energy", "J"), [_POWER], "power"),
-    "cpu-io": lambda of: bars(of, _PROCESSOR, _DISK, "disk"),
-    "energy-delay": energy_and_delay,
-    "energy-throughput": energy_and_throughput,
-    "energy-by-activity": activity_bars,
-    "energy-all-told": told_bars,
-}
-"""Name of the files -> function that draws the figure."""
-NEEDED: Final = {"bandwidth-latency": _BANDWIDTH.path, "energy-delay": ENERGY, "energy-throughput": ENERGY}
-"""Figure -> number of result.json without which it is empty, if studies may lack this number."""
-TOLD: Final = "energy-all-told"
-OF_A_STUDY: Final[dict[str, Callable[[Plotted], Figure]]] = {
-    "bandwidth-latency": FIGURES["bandwidth-latency"],
-    "energy-power": lambda of: bars(of, Drawn("run_energy_j", "energy of the run", "J"), [_POWER], "power"),
-    "cpu-io": lambda of: bars(of, _PROCESSOR, [Drawn("disk_bytes", "disk read and written", "B")], "disk I/O"),
-    "energy-by-activity": activity_bars,
-}
-"""Figures drawn for each figure of a study. Bandwidth, power, processor use and energy are those of the run; I/O is the
-sum of bytes read and written."""
+NamedDrawing = tuple[str, Callable[[], Drawing | None]]
+"""(name of a figure's files, function that makes its drawing)."""
+FIGURES: Final[dict[str, Plot]] = {plot.name: plot for plot in plots()}
 
 
 def write_figures(
@@ -79,7 +51,9 @@ def write_figures(
     everything = chain(_of_runs(layout), *map(_of_phases, tables))
     parts = set()
     for name, draw in _of_paper(layout, tables, study) if study else everything:
-        made = save(drawn(draw), folder, name)
+        if (drawing := draw()) is None:
+            continue
+        made = save(printed(drawing), folder, name)
         parts.add(name.partition("-")[0])
         yield f"{made[0].with_suffix('')}: {', '.join(path.suffix[1:] for path in made)}"
     for at, part in enumerate(study.counterparts if study else (), 1):
@@ -92,14 +66,14 @@ def write_figures(
     for name, text in texts.items():
         write_whole(folder / name, text.encode())
         yield str(folder / name)
-    for name in () if study else FIGURES:
-        if words := _lacking(name, layout):
-            yield f"not drawn: {name}: no run has a value for its {words}"
+    for plot in () if study else FIGURES.values():
+        if plot.draw(layout) is None:
+            yield f"not drawn: {plot.name}: {plot.lacking}"
     for line in layout.left_out:
         yield f"left out: {line}"
 
 
-def _of_paper(layout: Plotted, tables: Sequence[StudyTable], study: StudyFolder) -> Iterator[NamedFigure]:
+def _of_paper(layout: Plotted, tables: Sequence[StudyTable], study: StudyFolder) -> Iterator[NamedDrawing]:
     """The counterparts of a paper's figures, numbered in its order."""
     of_runs, media = dict(_of_runs(layout)), {run.value("storage") for run in layout.runs}
     for at, part in enumerate(study.counterparts, 1):
@@ -114,32 +88,21 @@ def _of_paper(layout: Plotted, tables: Sequence[StudyTable], study: StudyFolder)
             yield f"{at:02}-{paper}-{name}", there[name]
 
 
-def _of_runs(layout: Plotted) -> Iterator[NamedFigure]:
+def _of_runs(layout: Plotted) -> Iterator[NamedDrawing]:
     """Figures of any runs, or of the figures of a workload study."""
     figures = figures_of_studies(layout.runs)
     for of, shown in figures.items():
-        for name, draw in OF_A_STUDY.items():
-            if name in FIGURES:
-                yield f"{of}-{name}", partial(draw, shown)
+        for name, plot in FIGURES.items():
+            if plot.of_study:
+                yield f"{of}-{name}", partial(plot.of_study, shown)
     others = [run for run in layout.runs if not figures or not run.asked.get("figures")]
     rest = layout if not figures else plotted(others) if others else None
-    for name, draw in FIGURES.items() if rest else ():
-        if rest and not _lacking(name, rest):
-            yield name, partial(draw, rest)
+    for name, plot in FIGURES.items():
+        if rest:
+            yield name, partial(plot.draw, rest)
 
 
-def _lacking(name: str, layout: Plotted) -> str:
-    """The number in words without which a figure is empty; empty if a run has it."""
-    if name == TOLD:
-        any_told = any(known(layout.cells, of.key) for of in layout.told)
-        return "" if any_told else "energy all told of each of several kinds of operation"
-    if name not in NEEDED or known(layout.cells, NEEDED[name]):
-        return ""
-    of = layout.runs[0].quantities.get(NEEDED[name])
-    return quantity_words(of) if of else measure_words(NEEDED[name])
-
-
-def _of_phases(study: StudyTable) -> Iterator[NamedFigure]:
+def _of_phases(study: StudyTable) -> Iterator[NamedDrawing]:
     """Figures of a study's phases."""
     yield from (*study_figures(study), *cold_figures(study), *series_figures(study), *grid_figures(study))
 

@@ -2,25 +2,15 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Final
-
-import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.patches import Patch, Rectangle
 
 from opjoule.base.units import NOT_STATED, unstated
+from opjoule.pages.drawing.drawing import Drawing, Grid
 from opjoule.pages.plots.phases import figure_name
-from opjoule.pages.plots.style import COLOURS, INK, canvas, legend
 from opjoule.results.comparison.study.rows import StudyTable, apart_from
 from opjoule.results.comparison.study.table import Best, best_systems, value_words
 
-ROW_IN: Final = 0.3
-HEAD_IN: Final = 1.1
-OPACITY: Final = 0.55
 
-
-def grid_figures(study: StudyTable) -> Iterator[tuple[str, Callable[[], Figure]]]:
+def grid_figures(study: StudyTable) -> Iterator[tuple[str, Callable[[], Drawing]]]:
     """A grid for each measure of the study's [best] except `also`, and for each combination of the other axes."""
     if not study.grid:
         return
@@ -36,26 +26,22 @@ def grid_figures(study: StudyTable) -> Iterator[tuple[str, Callable[[], Figure]]
                 yield name, partial(grid_figure, study, place_bests)
 
 
-def grid_figure(study: StudyTable, bests: Sequence[Best]) -> Figure:
+def grid_figure(study: StudyTable, bests: Sequence[Best]) -> Drawing:
     """Grid of the best systems. Rows: phases and the measure `also`, by the axis `down`; columns: the axes `across`."""
-    down, across = study.grid["down"], study.grid["across"]
-    rows = _rows(study, bests, down)
+    across = study.grid["across"]
+    rows = _rows(study, bests, study.grid["down"])
     columns = sorted(dict.fromkeys(_values(best, across) for best in bests), key=_numbers_first)
-    figure = canvas(HEAD_IN + ROW_IN * len(rows))
-    axes = figure.add_subplot()
-    places = {(_row(study, best), _values(best, across)): best for best in bests}
-    for at, row in enumerate(rows):
-        for number, column in enumerate(columns):
-            if best := places.get((row, column)):
-                _cell(axes, study.systems, best, number, len(rows) - 1 - at)
-    axes.set(xlim=(0, len(columns)), ylim=(0, len(rows)))
-    axes.set_xticks(np.arange(len(columns)) + 0.5, ["\n".join(column) for column in columns])
-    axes.set_yticks(len(rows) - np.arange(len(rows)) - 0.5, [f"{name}  {value}" for name, value in rows])
-    axes.tick_params(length=0, labelsize=6.5)
-    axes.spines[:].set_visible(False)
-    colours = [(name, COLOURS[at % len(COLOURS)]) for at, name in enumerate(study.systems)]
-    handles = [Patch(facecolor=colour, alpha=OPACITY, label=name) for name, colour in colours]
-    return legend(figure, handles, simulated=study.simulated, warnings=study.warnings)
+    fields = [
+        (
+            rows.index(_row(study, best)),
+            columns.index(_values(best, across)),
+            study.systems.index(best.system),
+            _words(best),
+        )
+        for best in bests
+    ]
+    names = [f"{name}  {value}" for name, value in rows], ["\n".join(column) for column in columns]
+    return Drawing([Grid(*names, fields)], study.systems, simulated=study.simulated, warnings=study.warnings)
 
 
 def _rows(study: StudyTable, bests: Sequence[Best], down: str) -> list[tuple[str, str]]:
@@ -83,10 +69,7 @@ def _values(best: Best, across: Sequence[str]) -> tuple[str, ...]:
     return tuple(place.get(axis, "") for axis in across)
 
 
-def _cell(axes: Axes, systems: Sequence[str], best: Best, x: int, y: int) -> None:
-    colour = COLOURS[systems.index(best.system) % len(COLOURS)]
-    axes.add_patch(Rectangle((x + 0.02, y + 0.04), 0.96, 0.92, facecolor=colour, alpha=OPACITY, linewidth=0))
+def _words(best: Best) -> str:
     doubt = "~" if best.differs is False else ""
     value = value_words(unstated(float(best.mean), "", NOT_STATED), best.measure)
-    words = f"{doubt}{best.system}\n{value}{' [1 run]' if best.single else ''}"
-    axes.text(x + 0.5, y + 0.5, words, ha="center", va="center", fontsize=5, color=INK)
+    return f"{doubt}{best.system}\n{value}{' [1 run]' if best.single else ''}"

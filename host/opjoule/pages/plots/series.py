@@ -1,27 +1,21 @@
 """A study's measures over the axis of sizes that its job varies: a panel for each phase, a line for each system."""
 
-import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, Final
-
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
+from typing import Final
 
 from opjoule.base.units import Quantity
-from opjoule.pages.plots.phases import figure_name, rows_of
-from opjoule.pages.plots.style import COLOURS, FILLS, MARKERS, canvas, legend
+from opjoule.pages.drawing.drawing import Axis, Chart, Drawing, Point
+from opjoule.pages.plots.phases import figure_name
 from opjoule.results.comparison.study.rows import PhaseRow, Place, StudyTable, apart_from
 from opjoule.results.comparison.value_words import measure_unit, measure_words
 
 PANELS_A_ROW: Final = 5
 CURVES: Final = ("mean_s", "phase_energy_j")
 """Measures of a phase that are drawn over the axis of sizes."""
-_HEIGHT_IN: Final = 2.1
 
 
-def series_figures(study: StudyTable) -> Iterator[tuple[str, Callable[[], Figure]]]:
+def series_figures(study: StudyTable) -> Iterator[tuple[str, Callable[[], Drawing]]]:
     """(name, function that draws it) of a figure for each measure of the study's [best] and each place."""
     axis = size_axis(study)
     if not axis:
@@ -33,7 +27,7 @@ def series_figures(study: StudyTable) -> Iterator[tuple[str, Callable[[], Figure
                 yield name, partial(series_figure, study, axis, place, measure)
 
 
-def curve_figures(study: StudyTable) -> Iterator[tuple[str, Callable[[], Figure]]]:
+def curve_figures(study: StudyTable) -> Iterator[tuple[str, Callable[[], Drawing]]]:
     """Figures of time and energy over the axis of sizes for each phase and place, with a line for each system."""
     axis = size_axis(study)
     for place in dict.fromkeys(apart_from([axis], row.place) for row in study.rows) if axis else ():
@@ -44,28 +38,27 @@ def curve_figures(study: StudyTable) -> Iterator[tuple[str, Callable[[], Figure]
                 yield name, partial(curve_figure, study, axis, rows)
 
 
-def curve_figure(study: StudyTable, axis: str, rows: list[PhaseRow]) -> Figure:
+def curve_figure(study: StudyTable, axis: str, rows: Sequence[PhaseRow]) -> Drawing:
     """Two panels with logarithmic axes for time [s] and energy [J] of one run of a phase."""
-    figure = canvas(_HEIGHT_IN + 0.6)
-    for panel, measure in zip(figure.subplots(1, len(CURVES)), CURVES, strict=True):
-        _panel(panel, f"{measure_words(measure)} [{measure_unit(measure)}]")
-        panel.set_xlabel(axis, fontsize=8)
-        for number, system in enumerate(study.systems):
-            line_rows = [row for row in rows if row.system == system and measure in row.measures]
-            _line(panel, line_rows, axis, measure, number)
-    return _with_legend(figure, study)
+    panels = []
+    for measure in CURVES:
+        points = _points(study, axis, rows, measure)
+        title = f"{measure_words(measure)} [{measure_unit(measure)}]"
+        panels.append(_panel(points, points, title, axis, "", ""))
+    return _drawing(study, panels)
 
 
-def _with_legend(figure: Figure, study: StudyTable) -> Figure:
-    handles = [Line2D([], [], label=name, **_line_style(at)) for at, name in enumerate(study.systems)]
-    return legend(figure, handles, simulated=study.simulated, warnings=study.warnings)
+def _drawing(study: StudyTable, panels: Sequence[Chart]) -> Drawing:
+    about = study.simulated, study.warnings
+    return Drawing(panels, study.systems, across=PANELS_A_ROW, simulated=about[0], warnings=about[1])
 
 
-def _panel(panel: Axes, title: str) -> None:
-    panel.set_title(title, fontsize=8)
-    panel.set(xscale="log", yscale="log")
-    panel.grid(color="#DDDDDD", linewidth=0.5)
-    panel.spines[["top", "right"]].set_visible(False)
+def _panel(points: Sequence[Point], shown: Sequence[Point], title: str, axis: str, words: str, unit: str) -> Chart:
+    """A panel whose logarithmic axes hold the points of all panels (`shown`)."""
+    x = [(point.x, 0.0) for point in shown] or [(1.0, 0.0)]
+    y = [(point.y, point.y_u) for point in shown] or [(1.0, 0.0)]
+    axes = Axis.about(axis, "", x, logarithmic=True), Axis.about(words, unit, y, logarithmic=True)
+    return Chart(*axes, points, title=title, joined=True)
 
 
 def size_axis(study: StudyTable) -> str:
@@ -78,40 +71,24 @@ def size_axis(study: StudyTable) -> str:
     return ""
 
 
-def series_figure(study: StudyTable, axis: str, place: Place, measure: str) -> Figure:
+def series_figure(study: StudyTable, axis: str, place: Place, measure: str) -> Drawing:
     """Panels with logarithmic axes; each point is a mean over records with its interval (95 %)."""
     rows = [row for row in study.rows if apart_from([axis], row.place) == place and measure in row.measures]
-    phases = [phase for phase in study.phases if any(row.phase == phase for row in rows)]
-    across = min(len(phases), PANELS_A_ROW)
-    down = math.ceil(len(phases) / across)
-    figure = canvas(0.7 + _HEIGHT_IN * down)
-    panels = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False)
-    for panel in panels.flat[len(phases) :]:
-        panel.set_visible(False)
-    for panel, phase in zip(panels.flat, phases, strict=False):
-        _panel(panel, phase)
-        for number, system in enumerate(study.systems):
-            _line(panel, rows_of(rows, phase, system), axis, measure, number)
+    there = {phase: [row for row in rows if row.phase == phase] for phase in study.phases}
+    points = {phase: _points(study, axis, of, measure) for phase, of in there.items() if of}
+    everything = [point for of in points.values() for point in of]
     unit = measure_unit(measure)
-    figure.supylabel(measure_words(measure) + (f" [{unit}]" if unit != "1" else ""), fontsize=8)
-    figure.supxlabel(axis, fontsize=8)
-    return _with_legend(figure, study)
+    about = axis, measure_words(measure), "" if unit == "1" else unit
+    return _drawing(study, [_panel(of, everything, phase, *about) for phase, of in points.items()])
 
 
-def _line(panel: Axes, rows: list[PhaseRow], axis: str, measure: str, number: int) -> None:
-    points: dict[int, list[PhaseRow]] = {}
+def _points(study: StudyTable, axis: str, rows: Sequence[PhaseRow], measure: str) -> list[Point]:
+    """The mean over the records of each size and system that is above 0."""
+    groups: dict[tuple[int, int], list[Quantity]] = {}
     for row in rows:
-        points.setdefault(int(row.cell[axis]), []).append(row)
-    sizes = sorted(points)
-    means = [Quantity.mean([row.measures[measure] for row in points[size]]) for size in sizes]
-    shown = [(size, float(mean), mean.u or 0.0) for size, mean in zip(sizes, means, strict=True) if float(mean) > 0]
-    if shown:
-        xs, ys, bars = zip(*shown, strict=True)
-        low = [min(u, 0.99 * value) for value, u in zip(ys, bars, strict=True)]
-        panel.errorbar(xs, ys, yerr=[low, bars], elinewidth=0.6, **_line_style(number))
-
-
-def _line_style(number: int) -> dict[str, Any]:
-    choices = {"color": COLOURS, "marker": MARKERS, "fillstyle": FILLS}
-    style = {name: values[number % len(values)] for name, values in choices.items()}
-    return {**style, "markersize": 3.5, "linewidth": 0.9}
+        if measure in row.measures:
+            place = study.systems.index(row.system), int(row.cell[axis])
+            groups.setdefault(place, []).append(row.measures[measure])
+    means = {place: Quantity.mean(groups[place]) for place in sorted(groups)}
+    known = [(*place, mean) for place, mean in means.items() if float(mean) > 0]
+    return [Point(size, float(mean), system, system, y_u=mean.u or 0.0) for system, size, mean in known]

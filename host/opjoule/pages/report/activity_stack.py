@@ -9,7 +9,7 @@ from opjoule.base.errors import RecordFault
 from opjoule.energy.trace.power_trace import Float64Array
 from opjoule.pages.drawing.markup import Element, element
 from opjoule.pages.drawing.scales import Scale
-from opjoule.pages.drawing.strips import fill_class, legend, swatch
+from opjoule.pages.drawing.shown import fill_class, legend
 from opjoule.pages.drawing.svg import WIDTH, area, drawing, numbered, steps, x_axis, y_axis
 from opjoule.results.quantities import NOT_IDENTIFIABLE, by_kind
 from opjoule.results.recorded import table_of
@@ -73,13 +73,13 @@ def _figure(
     caption = f"Power above idle by kind and activity, run and settle ({word}repeat {repeat})"
     drawn = drawing(*_bar(courses), *_areas(edges_s, courses, measured_j), height=HEIGHT, label=caption)
     named = [name.replace("_", " ") for name in courses if name != NOT_IDENTIFIABLE]
-    untold = [element("li", swatch("untold"), f" {NOT_IDENTIFIABLE}")] if NOT_IDENTIFIABLE in courses else []
-    key = legend(named, *untold, element("li", "line: measured"))
+    rest = NOT_IDENTIFIABLE if NOT_IDENTIFIABLE in courses else ""
+    key = legend(named, element("li", "line: measured"), rest=rest)
     return element("figure", element("figcaption", caption), key, drawn)
 
 
 def _fill(name: str, number: int) -> str:
-    return "untold" if name == NOT_IDENTIFIABLE else fill_class(number)
+    return fill_class(None if name == NOT_IDENTIFIABLE else number)
 
 
 def _bar(courses: Mapping[str, Float64Array]) -> list[Element]:

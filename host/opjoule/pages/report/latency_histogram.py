@@ -14,7 +14,7 @@ import numpy.typing as npt
 from opjoule.energy.operations.operation_table import OperationTable
 from opjoule.pages.drawing.markup import Element, element
 from opjoule.pages.drawing.scales import Scale
-from opjoule.pages.drawing.strips import legend
+from opjoule.pages.drawing.shown import legend
 from opjoule.pages.drawing.svg import KINDS, WIDTH, drawing, line, text, x_axis, y_axis
 from opjoule.results.packing import Floats
 

@@ -14,7 +14,7 @@ from opjoule.pages.drawing.scales import (
     stacked,
     ticks,
 )
-from opjoule.pages.drawing.strips import MARGIN, ratio_axis
+from opjoule.pages.drawing.shown import MARGIN, ratio_axis
 
 VALUES = st.lists(st.tuples(st.floats(1e-6, 1e6), st.floats(0, 1e6)), min_size=1, max_size=20)
 

@@ -5,7 +5,6 @@ import csv
 import io
 import re
 from dataclasses import replace
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -15,10 +14,12 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from opjoule.base.errors import BadInput
 from opjoule.cli import commands
 from opjoule.cli.commands import main
-from opjoule.pages.plots import bars, figures
+from opjoule.pages.drawing import printed as back_end
+from opjoule.pages.drawing.printed import FORMATS, printed, save
+from opjoule.pages.plots import figures
 from opjoule.pages.plots.figures import FIGURES, write_figures
-from opjoule.pages.plots.forest import forest
-from opjoule.pages.plots.style import FORMATS, drawn, save
+from opjoule.pages.plots.plot import Plot
+from opjoule.pages.plots.ratios import forest
 from opjoule.pages.plots.tables import csv_table, latex_table, methods
 from opjoule.results.comparison.contrasts import Question, compare
 from opjoule.results.comparison.index import ConditionRun, gather, write_index
@@ -60,7 +61,7 @@ def drawn_of(*places):
 
 
 def figure(name, layout):
-    made = drawn(partial(FIGURES[name], layout))
+    made = printed(FIGURES[name].draw(layout))
     FigureCanvasAgg(made).draw()
     return made
 
@@ -81,7 +82,7 @@ def test_figures_are_written_in_every_format_and_say_simulated(figure_files):
 
 
 def test_the_same_records_make_the_same_files(layout, figure_files, tmp_path):
-    for path in save(drawn(partial(FIGURES["energy-power"], layout)), tmp_path, "energy-power"):
+    for path in save(printed(FIGURES["energy-power"].draw(layout)), tmp_path, "energy-power"):
         assert path.read_bytes() == (figure_files[0] / path.name).read_bytes(), path.suffix
 
 
@@ -258,7 +259,7 @@ def test_a_cell_without_a_value_has_a_dash_and_a_missing_cell_too(tmp_path):
     assert len(left.patches) == 8 and [text.get_text() for text in left.texts] == ["—"]
 
 
-@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("name", FIGURES.keys() - {"order-of-measuring"})
 def test_energies_below_zero_and_cells_without_values_are_in_every_figure(name, tmp_path):
     """A short run's energy above idle is that of noise."""
     below, nothing = result("rocksdb", "sd"), result("leveldb", "sd")
@@ -281,9 +282,9 @@ def test_energies_below_zero_and_cells_without_values_are_in_every_figure(name, 
 
 
 def test_many_bars_lie_below_each_other_with_their_names_beside_them(layout, monkeypatch):
-    monkeypatch.setattr(bars, "LETTERS_MAX", 1000)
+    monkeypatch.setattr(back_end, "LETTERS_MAX", 1000)
     upright = figure("energy-by-activity", layout)
-    monkeypatch.setattr(bars, "LETTERS_MAX", 90)
+    monkeypatch.setattr(back_end, "LETTERS_MAX", 90)
     lying = figure("energy-by-activity", layout)
     one, other = upright.axes[0], lying.axes[0]
     assert [bar.get_height() for bar in one.patches] == [bar.get_width() for bar in other.patches]
@@ -378,7 +379,7 @@ def test_an_axis_is_not_stretched_by_an_interval_far_beyond_all_values(tmp_path)
     low, high = figure("bandwidth-latency", layout).axes[0].get_ylim()
     assert low == 0.0 and mean.value / 1e6 < high < 3 * mean.value / 1e6
     low, high = figure("energy-throughput", layout).axes[0].get_xlim()
-    assert low == 0.0 and high < 3 * layout.cells[0].number("throughput_per_s").value
+    assert low > 0.0 and high < 3 * layout.cells[0].number("throughput_per_s").value
 
 
 @pytest.mark.parametrize("kind", FORMATS)
@@ -404,7 +405,7 @@ def test_ratios_are_drawn_in_the_format_of_the_files_name(folder, tmp_path, kind
 def test_the_forest_has_the_ratios_of_the_comparison_and_cuts_no_label(folder):
     runs, _ = gather([str(folder)])
     compared = compare(runs, Question(("db",), (ABOVE_IDLE,), although=frozenset(["storage"])))
-    made = drawn(partial(forest, compared))
+    made = printed(forest(compared))
     canvas = FigureCanvasAgg(made)
     canvas.draw()
     axes = made.axes[0]
@@ -425,8 +426,8 @@ def test_a_figure_for_print_of_another_kind_is_refused(capsys):
 
 def test_a_figure_of_what_no_run_states_is_not_drawn(folder, tmp_path, capsys, monkeypatch):
     """A study's job moves no bytes through the loader: an empty pair of axes would say nothing."""
-    monkeypatch.setattr(figures, "FIGURES", {"energy-power": FIGURES["energy-power"], "no-such": None})
-    monkeypatch.setattr(figures, "NEEDED", {"no-such": "harness_energy_j"})
+    nothing = Plot("no-such", lambda _cells: None, "no run has a value for its energy of the loader")
+    monkeypatch.setattr(figures, "FIGURES", {"energy-power": FIGURES["energy-power"], "no-such": nothing})
     assert main(["runs", "figures", str(folder), "--out", str(tmp_path)]) == 0
     assert "not drawn: no-such: no run has a value for its energy of the loader" in capsys.readouterr().out
     assert not list(tmp_path.glob("no-such*"))
@@ -504,7 +505,7 @@ def test_every_panel_of_ratios_has_the_same_rows(folder):
     """Also where the pair's greater side is another one by the second quantity."""
     runs, _ = gather([str(folder)])
     question = Question(("db",), (ABOVE_IDLE, "throughput_per_s"), although=frozenset(["storage"]))
-    above, below = drawn(partial(forest, compare(runs, question))).axes
+    above, below = printed(forest(compare(runs, question))).axes
     rows = [[text.get_text() for text in axes.get_yticklabels()] for axes in (above, below)]
     assert rows[0] == rows[1] == ["LevelDB / RocksDB", "LevelDB / SQLite", "RocksDB / SQLite"]
     marks = [[line.get_xdata()[0] for line in axes.lines if line.get_marker() == "o"] for axes in (above, below)]

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from opjoule.base.units import Quantity
+from opjoule.pages.drawing.printed import SIMULATED, printed
 from opjoule.pages.plots.phases import cold_figures
-from opjoule.pages.plots.style import SIMULATED, drawn
 from opjoule.results.comparison.study.rows import PhaseRow, StudyTable
 from opjoule.results.rounding import NONE
 
@@ -50,7 +50,7 @@ STUDY = StudyTable(
 
 
 def figure_of(name: str):
-    figure = drawn(dict(cold_figures(STUDY))[name])
+    figure = printed(dict(cold_figures(STUDY))[name]())
     FigureCanvasAgg(figure).draw()
     return figure
 

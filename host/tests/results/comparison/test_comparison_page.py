@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote
 from xml.etree import ElementTree
@@ -16,10 +17,11 @@ from opjoule.base.units import Quantity, exact
 from opjoule.cli.commands import main
 from opjoule.energy.comparison import holm, ratio_limits
 from opjoule.energy.repeats import student_probability, student_t_of
-from opjoule.pages.comparison.drift import drift_of
 from opjoule.pages.comparison.page import write_campaign_page
+from opjoule.pages.drawing.drawing import Bar, Mark
 from opjoule.pages.drawing.scales import Scale
-from opjoule.pages.drawing.strips import ratio_strip
+from opjoule.pages.drawing.shown import strip as strip_of
+from opjoule.pages.plots.drift import drift_of
 from opjoule.results.comparison.compared_run import ComparedRun
 from opjoule.results.comparison.comparison import print_comparison
 from opjoule.results.comparison.contrasts import Question, compare, judged_together
@@ -211,15 +213,14 @@ def places(strip: str, name: str) -> list[tuple[float, float]]:
 
 def test_a_strip_stands_where_its_numbers_say() -> None:
     axis = Scale(0.5, 8.0, logarithmic=True)
-    made = ratio_strip(axis, 2.0, (1.0, 3.0), (0.1, 3.9), differs=True, single=False)
-    strip = ElementTree.tostring(made, encoding="unicode")
+    ratio = Bar("", 0, 0, 2.0, (1.0, 3.0), mark=Mark.DIFFERENT, together=(0.1, 3.9))
+    strip = ElementTree.tostring(strip_of(axis, ratio), encoding="unicode")
     assert places(strip, "reference") == [(25.0, 0)] and places(strip, "mark") == [(50.0, 0)]
     [(left, width)] = places(strip, "interval")
     assert (left, left + width) == pytest.approx((25.0, 100 * np.log(6) / np.log(16)), abs=0.02)
     assert 'class="beyond left"' in strip and 'class="beyond right"' not in strip
-    hollow = ElementTree.tostring(
-        ratio_strip(axis, 2.0, (1.0, 3.0), None, differs=False, single=True), encoding="unicode"
-    )
+    unjudged = replace(ratio, mark=Mark.OPEN, together=None)
+    hollow = ElementTree.tostring(strip_of(axis, unjudged), encoding="unicode")
     assert 'class="mark hollow single"' in hollow and "together" not in hollow
 
 

@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 from opjoule.base.units import Quantity, exact
 from opjoule.cli.commands import main
+from opjoule.pages.drawing.printed import printed
 from opjoule.pages.plots.grid import grid_figures
 from opjoule.pages.plots.series import curve_figures, series_figures
-from opjoule.pages.plots.style import drawn
 from opjoule.results.comparison.study.published import winners
 from opjoule.results.comparison.study.rows import PhaseRow, StudyTable, read_studies
 from opjoule.results.comparison.study.same_winners import same_winners, same_winners_table
@@ -238,7 +238,7 @@ def test_measures_are_drawn_over_the_counts_with_a_line_for_each_store():
         "s2-size-0-1KiB-by-records-latency-mean-s",
         "s2-size-0-1KiB-by-records-energy-j",
     ]
-    figure = drawn(figures["s2-size-0-1KiB-by-records-latency-mean-s"])
+    figure = printed(figures["s2-size-0-1KiB-by-records-latency-mean-s"]())
     panels = [panel for panel in figure.axes if panel.get_visible()]
     assert [panel.get_title() for panel in panels] == ["load", "get"]
     lines = [container.lines[0] for container in panels[0].containers]
@@ -285,7 +285,7 @@ def test_the_best_stores_are_a_grid_with_a_row_for_each_phase_and_size():
     study = replace(some_rows(2), grid=GRID)
     figures = dict(grid_figures(study))
     assert list(figures) == ["s2-winners-latency-mean-s", "s2-winners-energy-j"]
-    figure = drawn(figures["s2-winners-latency-mean-s"])
+    figure = printed(figures["s2-winners-latency-mean-s"]())
     (axes,) = figure.axes
     assert [text.get_text() for text in axes.get_yticklabels()] == ["load  0-1KiB", "get  0-1KiB"]
     assert [text.get_text() for text in axes.get_xticklabels()] == ["100", "1000", "10000"]
@@ -302,7 +302,7 @@ def test_time_and_joules_of_a_phase_are_curves_over_the_counts():
     ]
     figures = dict(curve_figures(replace(some_rows(), rows=tuple(rows))))
     assert list(figures) == ["s2-size-0-1KiB-by-records-load", "s2-size-0-1KiB-by-records-get"]
-    figure = drawn(figures["s2-size-0-1KiB-by-records-get"])
+    figure = printed(figures["s2-size-0-1KiB-by-records-get"]())
     assert [panel.get_title() for panel in figure.axes] == ["mean time [s]", "energy of a phase [J]"]
     (line, _) = (container.lines[0] for container in figure.axes[0].containers)
     assert list(line.get_ydata()) == [100, 1000, 10000]

@@ -1,0 +1,1 @@
+"""Plots of the cells of a comparison: each module has its own in `PLOTS`."""
