@@ -143,14 +143,13 @@ class Bars:
     heads: Sequence[str] = ()
     """Heads of the names of bars and of the texts beside them in a page."""
     title: str = ""
+    """Title in print; the texts above its bars then stand for the axis."""
     dots: Mapping[str, Sequence[Dot]] = field(default_factory=dict)
     """Points beside the bars, by their name."""
     right: tuple[str, str] | None = None
     """Words and unit of an axis of their own for the dots."""
     labels: Sequence[tuple[int, float, float, str]] = ()
     """Texts above bars in print: group, place, height, text."""
-    numbered: bool = False
-    """Whether these texts stand for the axis."""
 
 
 @dataclass(frozen=True)

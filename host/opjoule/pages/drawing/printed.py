@@ -268,7 +268,7 @@ def _bars(axes: Axes, of: Bars, drawing: Drawing, *, named: bool) -> None:
     lie, stacks = _lie(of), any(len(bar.parts) > 1 for bar in of.bars)
     known = [(bar.value, bar.limits) for bar in of.bars if bar.value is not None]
     heights = [height for *_, height, _ in of.labels]
-    scale = of.axis or _scale_of_bars(known, heights, may_be_log=not (stacks or of.numbered))
+    scale = of.axis or _scale_of_bars(known, heights, may_be_log=not (stacks or of.title))
     _set_scale(axes, "x" if lie else "y", scale)
     axes.grid(axis="x" if lie else "y")
     if of.axis or scale.low < 0:
@@ -288,11 +288,11 @@ def _bars(axes: Axes, of: Bars, drawing: Drawing, *, named: bool) -> None:
         return
     axes.set(xlim=ends, title=of.title, ylabel=f"{words}  (bars)" if of.right else words)
     axes.tick_params(axis="x", length=0)
-    if of.numbered:
+    if of.title:
         axes.set(yticks=[], ylabel="", xlim=(-BARS_WIDTH / 2, BARS_WIDTH / 2))
         axes.grid(visible=False)
         axes.spines["left"].set_visible(False)
-    _name_groups(axes, of.groups if named and not of.numbered else [])
+    _name_groups(axes, of.groups if named and not of.title else [])
     if of.dots:
         _dots(axes, of, scale)
 

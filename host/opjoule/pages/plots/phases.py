@@ -1,7 +1,7 @@
 """Time and energy of a study's phases by system: each phase, cold against repeated phases, and bulk measures."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from statistics import fmean
 from typing import Final
@@ -16,6 +16,8 @@ from opjoule.results.rounding import NONE, rounded
 NOT_SUPPORTED: Final = "n/s"
 Value = tuple[float | None, float | None]
 """A value and its expanded uncertainty; None: not known, not stated."""
+Slot = tuple[int, str, Sequence[PhaseRow], bool]
+"""Place of a bar: its group and system, the rows of which it is the mean, whether it is faint."""
 _CALLS: Final = "calls"
 """Figure reported by the job: number of operations of a phase in one of its runs."""
 
@@ -47,7 +49,7 @@ def phases_figure(study: StudyTable, place: Place) -> Drawing:
     rows = [row for row in study.rows if row.place == place]
     phases = [phase for phase in study.phases if any(row.phase == phase for row in rows)]
     systems = _systems(rows)
-    slots = [_Slot(at, name, rows_of(rows, phase, name)) for at, phase in enumerate(phases) for name in systems]
+    slots = [(at, name, rows_of(rows, phase, name), False) for at, phase in enumerate(phases) for name in systems]
     which = f"per {study.per}" if study.per else "of a phase"
     time = partial(_mean, names=[f"per_{study.per}_us"]) if study.per else seconds
     energy = "energy_per_operation_j" if study.per else "energy_j"
@@ -61,7 +63,7 @@ def cold_figure(study: StudyTable, place: Place) -> Drawing:
     rows = [row for row in study.rows if row.place == place]
     phases = [phase for phase in study.phases if phase in study.cold]
     slots = [
-        _Slot(at, system, rows_of(rows, name, system), faint=name == phase)
+        (at, system, rows_of(rows, name, system), name == phase)
         for at, phase in enumerate(phases)
         for system in _systems(rows)
         for name in (study.cold[phase], phase)
@@ -80,9 +82,9 @@ def bars_figure(study: StudyTable, place: Place) -> Drawing:
     rows = [row for row in study.rows if row.place == place]
     panels = []
     for measure, phase in [*study.bars.items(), *(("", phase) for phase in dict.fromkeys(study.bars.values()))]:
-        slots = [_Slot(0, system, rows_of(rows, phase, system)) for system in _systems(rows)]
+        slots = [(0, system, rows_of(rows, phase, system), False) for system in _systems(rows)]
         unit = "J" if not measure else measure_unit(measure) if "_per_" not in measure else "1"
-        empty = Bars("", "", (), [""], title=f"{phase}: {measure_words(measure or 'energy_j')}", numbered=True)
+        empty = Bars("", "", (), [""], title=f"{phase}: {measure_words(measure or 'energy_j')}")
         made = _bars(study, slots, partial(_mean, names=[measure]) if measure else None, empty)
         known = [(bar.place, bar.value, bar.limits) for bar in made.bars if bar.value is not None]
         tops = [(place, value, limits[1] if limits else value) for place, value, limits in known]
@@ -91,19 +93,9 @@ def bars_figure(study: StudyTable, place: Place) -> Drawing:
     return replace(_drawing(study, rows, panels), across=len(panels))
 
 
-@dataclass(frozen=True)
-class _Slot:
-    """Place of a bar: its group and system, and the rows of which it is the mean."""
-
-    group: int
-    system: str
-    rows: Sequence[PhaseRow]
-    faint: bool = False
-
-
 def _bars(
     study: StudyTable,
-    slots: Sequence[_Slot],
+    slots: Sequence[Slot],
     value: Callable[[Sequence[PhaseRow]], Value] | None,
     panel: Bars,
     energy: str = "energy_j",
@@ -114,18 +106,18 @@ def _bars(
     """
     bars, above_idle = [], []
     places = len(slots) // len(panel.groups)
-    for at, slot in enumerate(slots):
-        number, u = value(slot.rows) if value else joules(slot.rows, energy)
-        bar = Bar("", slot.group, at % places, None, faint=slot.faint)
+    for at, (group, system, rows, faint) in enumerate(slots):
+        number, u = value(rows) if value else joules(rows, energy)
+        bar = Bar("", group, at % places, None, faint=faint)
         if number is None or number <= 0:
-            supported = not any(row.not_supported for row in slot.rows)
+            supported = not any(row.not_supported for row in rows)
             bars.append(replace(bar, text=NONE if supported else NOT_SUPPORTED))
         else:
-            parts = [(number, study.systems.index(slot.system))]
+            parts = [(number, study.systems.index(system))]
             bars.append(replace(bar, value=number, limits=interval(number, u), parts=parts))
-        marginal_j, _ = joules(slot.rows, f"marginal_{energy}")
+        marginal_j, _ = joules(rows, f"marginal_{energy}")
         if marginal_j is not None and marginal_j > 0:
-            above_idle.append((slot.group, at % places, marginal_j, None))
+            above_idle.append((group, at % places, marginal_j, None))
     return replace(panel, bars=bars, places=places, dots={} if value else {"above idle": above_idle})
 
 

@@ -105,7 +105,13 @@ def _areas(edges_s: Float64Array, courses: Mapping[str, Float64Array], measured_
     below, made = [watts(0.0)] * measured_w.size, []
     for number, (name, power_w) in enumerate(zip(courses, stacked_w, strict=True)):
         above = [watts(value_w) for value_w in power_w]
-        made.append(element("path", d=area(x, below, above), class_=f"part {_fill(name, number)}"))
+        made.append(
+            element(
+                "path",
+                d=area(x, below, above),
+                class_=f"part {_fill(name, number)}",
+            )
+        )
         below = above
     return [
         *x_axis(time, numbered(time, 8), TOP, HEIGHT - BOTTOM, "time since the run began, s"),

@@ -1,6 +1,6 @@
 """Bars of one or two quantities of every cell, grouped: the pairs as in study S1, and what each operation costs."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -84,27 +84,22 @@ def _dots(plotted: Plotted, path: str, factor: float) -> Iterator[Dot]:
             yield *_place(plotted, cell), number.value, interval(number.value, number.u)
 
 
-def _plot(
-    name: str,
-    bar: Number,
-    points: Sequence[Number],
-    words: str,
-    of_study: Callable[[Plotted], Drawing | None] | None = None,
-) -> Plot:
-    draw = partial(pair, bar=bar, points=points, words=words)
-    return Plot(name, draw, f"no run has a value for its {bar[1]}", of_study=of_study or draw)
+def _plot(name: str, *pairs: tuple[Number, Sequence[Number], str]) -> Plot:
+    """The plot of a pair; the last one is that of a study's figures."""
+    drawn = [partial(pair, bar=bar, points=points, words=words) for bar, points, words in pairs]
+    return Plot(name, drawn[0], f"no run has a value for its {pairs[0][0][1]}", of_study=drawn[-1])
 
 
-_LATENCY: Final = [("latency_s.mean", "mean latency", "s")]
+_BANDWIDTH: Final = ("bandwidth_bytes_per_s", "bandwidth", "B/s")
+_ENERGY: Final = ("energy_j", "energy", "J")
+_ENERGY_OF_RUN: Final = ("run_energy_j", "energy of the run", "J")
 _POWER: Final = [("power_w", "power", "W")]
 _PROCESSOR: Final = ("cpu_fraction", "processor use", "1")
 _DISK: Final = [("disk_written_bytes", "disk written", "B"), ("disk_read_bytes", "disk read", "B")]
 _DISK_SUM: Final = [("disk_bytes", "disk read and written", "B")]
-_OF_RUN: Final = partial(pair, bar=("run_energy_j", "energy of the run", "J"), points=_POWER, words="power")
-_IO_OF_RUN: Final = partial(pair, bar=_PROCESSOR, points=_DISK_SUM, words="disk I/O")
 PLOTS: Final = (
-    _plot("bandwidth-latency", ("bandwidth_bytes_per_s", "bandwidth", "B/s"), _LATENCY, "mean latency"),
-    _plot("energy-power", ("energy_j", "energy", "J"), _POWER, "power", _OF_RUN),
-    _plot("cpu-io", _PROCESSOR, _DISK, "disk", _IO_OF_RUN),
+    _plot("bandwidth-latency", (_BANDWIDTH, [("latency_s.mean", "mean latency", "s")], "mean latency")),
+    _plot("energy-power", (_ENERGY, _POWER, "power"), (_ENERGY_OF_RUN, _POWER, "power")),
+    _plot("cpu-io", (_PROCESSOR, _DISK, "disk"), (_PROCESSOR, _DISK_SUM, "disk I/O")),
     Plot("energy-all-told", told, "no run has a value for its energy all told of each of several kinds of operation"),
 )
