@@ -54,7 +54,8 @@ LOG_ROOM: Final = 2.0
 """Factor by which a logarithmic axis of bars extends beyond these at both ends."""
 LABEL_ROOM: Final = 1.15
 """The same for a linear axis above texts on bars."""
-TICKS: Final = 6
+TICKS, FEW_TICKS = 5, 3
+"""About the number of ticks of a logarithmic axis, and of one with little room."""
 BARS_WIDTH: Final = 0.8
 """Width of all bars of a group; groups are 1 apart."""
 INTERVAL_AT: Final = -0.24
@@ -216,7 +217,7 @@ def _chart(axes: Axes, of: Chart, *, named: bool) -> None:
     """Draws points with their intervals; `named`: with the axes' names."""
     axes.set_title(of.title)
     for which, axis in (("x", of.x), ("y", of.y)):
-        _set_scale(axes, which, axis)
+        _set_scale(axes, which, axis, TICKS if named else FEW_TICKS)
         if named:
             getattr(axes, f"set_{which}label")(_label(axis.words, axis.unit))
     axes.grid()
@@ -243,11 +244,11 @@ def _lengths(values: Sequence[Known], on: Axis | Scale) -> list[list[float]] | N
     return [below, above] if any(above) else None
 
 
-def _set_scale(axes: Axes, which: str, of: Axis | Scale) -> None:
+def _set_scale(axes: Axes, which: str, of: Axis | Scale, most: int = TICKS) -> None:
     """Gives an axis its ends, and a logarithmic one the ticks that it has in a page."""
     if of.logarithmic:
         getattr(axes, f"set_{which}scale")("log")
-        ticks = log_ticks(of.low, of.high, TICKS)
+        ticks = log_ticks(of.low, of.high, most)
         getattr(axes, f"set_{which}ticks")(ticks, [tick_words(tick) for tick in ticks])
         getattr(axes, f"{which}axis").set_minor_locator(NullLocator())
     getattr(axes, f"set_{which}lim")(of.low, of.high)
