@@ -22,8 +22,9 @@ from opjoule.energy.operations.operation_table import OperationTable
 from opjoule.energy.sensor_calibration import SensorCalibration
 from opjoule.energy.trace.power_trace import PowerTrace
 from opjoule.meters.chips.ina219 import ina219_breakout
+from opjoule.runs.evaluation.aligned_trace import AlignedTrace
 from opjoule.runs.evaluation.quantities.repeat import RepeatEnergy
-from opjoule.runs.evaluation.repeat_energy import AlignedTrace, repeat_energy
+from opjoule.runs.evaluation.repeat_energy import repeat_energy
 from opjoule.runs.measuring.plan import IDLE_S, LEAD_IN_MAX_S
 from opjoule.runs.record.phases import Phase, Role
 

@@ -28,12 +28,13 @@ from opjoule.energy.trace.power_trace import PowerTrace
 from opjoule.meters.chips.chip import COPY_BUS_GAIN_ERROR_MAX
 from opjoule.meters.chips.ina219 import INA219
 from opjoule.meters.serial.sensors import default_settings
+from opjoule.runs.evaluation.aligned_trace import AlignedTrace
 from opjoule.runs.evaluation.alignment import ClockEvidence, align
 from opjoule.runs.evaluation.quantities.common import COMMON
 from opjoule.runs.evaluation.quantities.definition import Quantities
 from opjoule.runs.evaluation.quantities.figures import over_repeats
 from opjoule.runs.evaluation.quantities.repeat import Repeat
-from opjoule.runs.evaluation.repeat_energy import AlignedTrace, repeat_energy
+from opjoule.runs.evaluation.repeat_energy import repeat_energy
 from opjoule.runs.record.phases import Phase
 from random_load import Load, draw_load
 from rig_session import record

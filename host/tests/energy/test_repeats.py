@@ -9,11 +9,12 @@ from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.cells import Cells
 from opjoule.energy.trace.power_trace import Gap, PowerTrace
 from opjoule.meters.chips.ina219 import ina219_breakout
+from opjoule.runs.evaluation.aligned_trace import AlignedTrace
 from opjoule.runs.evaluation.faults import trace_faults
 from opjoule.runs.evaluation.quantities.common import COMMON
 from opjoule.runs.evaluation.quantities.definition import Quantities
 from opjoule.runs.evaluation.quantities.repeat import Repeat
-from opjoule.runs.evaluation.repeat_energy import AlignedTrace, repeat_energy
+from opjoule.runs.evaluation.repeat_energy import repeat_energy
 from opjoule.runs.evaluation.summary import sensor_energies
 from opjoule.runs.record.groups import ABOVE_IDLE, ENERGY
 from usual_phases import usual_phase

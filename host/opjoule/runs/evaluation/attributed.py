@@ -24,9 +24,10 @@ from opjoule.boards.databases.registry import background_threads
 from opjoule.energy.baseline import MarginalEnergy
 from opjoule.energy.operations import schemas
 from opjoule.energy.operations.operation_table import OperationTable
+from opjoule.runs.evaluation.aligned_trace import AlignedTrace
 from opjoule.runs.evaluation.quantities.attribution import READS
 from opjoule.runs.evaluation.quantities.repeat import Repeat, RepeatEnergy, SystemSamples
-from opjoule.runs.evaluation.repeat_energy import AlignedTrace, repeat_idle
+from opjoule.runs.evaluation.repeat_energy import repeat_idle
 from opjoule.runs.record.phases import Cycle, Phase
 from opjoule.runs.record.run import LoaderSummary
 

@@ -10,24 +10,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import pyarrow as pa
-from msgspec.structs import replace
 
-from opjoule.base.errors import DataFault
 from opjoule.base.notices import Notice, NoticeKind
-from opjoule.base.units import Cause, Quantity, missing
-from opjoule.energy.baseline import IdlePower, marginal_energy
-from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, SQRT3
+from opjoule.energy.baseline import IdlePower
 from opjoule.energy.operations.board_files import MARKS_FILE, PHASE_BEGIN, PHASE_END, PhaseMark, read_events
 from opjoule.energy.operations.operation_table import OperationTable
+from opjoule.runs.evaluation.aligned_trace import AlignedTrace
 from opjoule.runs.evaluation.quantities.figures import Figures
 from opjoule.runs.evaluation.quantities.phases import MarkedPhase, figures_of
-from opjoule.runs.evaluation.repeat_energy import AlignedTrace
 from opjoule.runs.record.phases import RUN, Phase, Role
 from opjoule.runs.record.run_record import RunRecord
 
 _OPEN_END_NS: Final = (1 << 63) - 1
-_BOARD_CLOCK_U: Final = CRYSTAL_ERROR_MAX / SQRT3
-"""Relative standard uncertainty of the board's seconds."""
 
 
 def marks_of(record: RunRecord, events: pa.Table) -> list[PhaseMark]:
@@ -96,42 +90,4 @@ def phase_figures(
     stretches: dict[str, list[Phase]] = {}
     for phase in marked:
         stretches.setdefault(phase.name, []).append(phase)
-    return figures_of({name: _summed(aligned, named, idle, operations) for name, named in stretches.items()})
-
-
-def _summed(
-    aligned: AlignedTrace, stretches: Sequence[Phase], idle: IdlePower | None, operations: OperationTable
-) -> MarkedPhase:
-    energies, above = zip(*(_energies(aligned, phase, idle) for phase in stretches), strict=True)
-    lengths_s = [phase.duration_s for phase in stretches]
-    counts = [len(operations.started_in(phase.start_board_ns, phase.end_board_ns)) for phase in stretches]
-    return MarkedPhase(
-        _together(energies),
-        _together(above),
-        _together([Quantity.from_standard(length_s, _BOARD_CLOCK_U * length_s, "s") for length_s in lengths_s]),
-        float(sum(counts)),
-    )
-
-
-def _energies(aligned: AlignedTrace, phase: Phase, idle: IdlePower | None) -> tuple[Quantity, Quantity]:
-    """Energy in all and above idle of one stretch; missing if it is outside the trace, or mostly lost."""
-    try:
-        energy = aligned.energy(phase, phase)
-    except DataFault as fault:
-        return (missing(str(fault), "J"),) * 2
-    above = marginal_energy(energy, idle, aligned.sensor).energy if idle else missing(Cause.NO_IDLE, "J")
-    return energy.energy, above
-
-
-def _together(parts: Sequence[Quantity]) -> Quantity:
-    """Sum of quantities whose systematic errors are common: the standard uncertainties add up, and so do the shared
-    errors, with their signs."""
-    if lacking := next((part for part in parts if part.value is None), None):
-        return lacking
-    value, unit = sum(map(float, parts)), parts[0].unit
-    if without := [part for part in parts if part.u is None]:
-        return replace(next((part for part in without if part.unbounded), without[0]), value=value)
-    names = dict.fromkeys(name for part in parts for name in part.shared)
-    shared = {name: sum(part.shared.get(name, 0.0) for part in parts) for name in names}
-    excess = max(part.excess for part in parts)
-    return Quantity.from_standard(value, sum(part.standard_u for part in parts), unit, excess, shared)
+    return figures_of({name: MarkedPhase(aligned, named, idle, operations) for name, named in stretches.items()})

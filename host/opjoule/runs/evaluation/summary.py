@@ -25,6 +25,7 @@ from opjoule.energy.operations.board_files import read_system
 from opjoule.energy.operations.computer_load import COMPUTER, ComputerLoad
 from opjoule.energy.operations.operation_table import OperationTable
 from opjoule.energy.trace.parquet_file import write_parquet
+from opjoule.runs.evaluation.aligned_trace import AlignedTrace
 from opjoule.runs.evaluation.alignment import Alignment
 from opjoule.runs.evaluation.all_told import by_operation, told_figures
 from opjoule.runs.evaluation.attributed import (
@@ -45,7 +46,7 @@ from opjoule.runs.evaluation.quantities.operations import operations as operatio
 from opjoule.runs.evaluation.quantities.operations import per_operation
 from opjoule.runs.evaluation.quantities.phases import by_phase
 from opjoule.runs.evaluation.quantities.repeat import MediumEnergy, Repeat, RepeatEnergy, SystemSamples
-from opjoule.runs.evaluation.repeat_energy import HARNESS, AlignedTrace, Harness, repeat_energy
+from opjoule.runs.evaluation.repeat_energy import HARNESS, Harness, repeat_energy
 from opjoule.runs.evaluation.stability import busy_notices, stability_notices
 from opjoule.runs.evaluation.until import until_notices
 from opjoule.runs.evaluation.wording import Wording, wording_of

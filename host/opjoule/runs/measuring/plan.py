@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Final, Self, get_type_hints
 
@@ -26,8 +26,8 @@ SETTLE_LIMIT_S: Final = 60.0
 RUN_S = 20
 """Default length of a run."""
 LEAD_IN_MAX_S = 10.0
-_PLAIN: Final = ("idle_s", "repeats", "settle_limit_s", "simulated", "signature", "until_u", "repeats_limit")
-"""Fields of a plan that are written unchanged."""
+_APART: Final = ("study", "board", "twin_profile", "asked", "condition", "rank")
+"""Fields of a plan that are not written, or in a form of their own; all others are written unchanged."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ class Plan:
             "study": self.study.to_json(),
             "device": self.board.profile.name,
             "storage": self.board.medium,
-            **{name: getattr(self, name) for name in _PLAIN},
+            **{name: getattr(self, name) for name in _plain_fields()},
             **({"twin_profile": asdict(self.twin_profile)} if self.twin_profile else {}),
         }
 
@@ -142,7 +142,11 @@ class Plan:
         return cls(
             study=study,
             board=find_profile(entry["device"]).with_medium(entry["storage"]),
-            **{name: msgspec.convert(entry[name], kinds[name]) for name in _PLAIN},
+            **{
+                name: msgspec.convert(entry[name], kinds[name])
+                for name, required in _plain_fields().items()
+                if required or name in entry  # a plan of an earlier version lacks a newer option
+            },
             twin_profile=TwinProfile(**entry["twin_profile"]) if "twin_profile" in entry else None,
             asked=dict(asked),
         )
@@ -151,3 +155,8 @@ class Plan:
     def sha256(self) -> str:
         """Hash of the plan's JSON: plans with the same hash are identical."""
         return hashlib.sha256(json.dumps(self.to_json(), sort_keys=True).encode()).hexdigest()
+
+
+def _plain_fields() -> dict[str, bool]:
+    """Field of a plan that is written unchanged -> whether it has no default."""
+    return {of.name: of.default is MISSING for of in fields(Plan) if of.name not in _APART}

@@ -22,6 +22,7 @@ from opjoule.meters.chips.ina219 import ina219_breakout
 from opjoule.pages.report.html import write_report
 from opjoule.pages.report.terminal import print_summary
 from opjoule.runs.evaluation import wording as results
+from opjoule.runs.evaluation.aligned_trace import AlignedTrace
 from opjoule.runs.evaluation.attributed import background_notices, opening_notices, waiting_notices
 from opjoule.runs.evaluation.faults import withhold
 from opjoule.runs.evaluation.quantities.attribution import unseparated
@@ -31,7 +32,7 @@ from opjoule.runs.evaluation.quantities.figures import by_repeat
 from opjoule.runs.evaluation.quantities.operations import KEY_VALUE, OPERATIONS, latency
 from opjoule.runs.evaluation.quantities.phases import PHASES
 from opjoule.runs.evaluation.quantities.repeat import Repeat, SystemSamples
-from opjoule.runs.evaluation.repeat_energy import AlignedTrace, repeat_energy
+from opjoule.runs.evaluation.repeat_energy import repeat_energy
 from opjoule.runs.evaluation.result_file import result_json
 from opjoule.runs.evaluation.wording import YCSB_QUANTITIES as YCSB
 from opjoule.runs.record.groups import ABOVE_IDLE, ENERGY, PER_OPERATION
