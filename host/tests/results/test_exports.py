@@ -2,6 +2,7 @@
 
 import csv
 from collections import defaultdict
+from pathlib import Path
 
 import numpy as np
 import opjoule
@@ -17,6 +18,8 @@ from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from raw_record import OPERATIONS, REPEATS, finished_record
 from report_record import GAPS_S, make_record, make_trace
+
+PAGE = Path(__file__).resolve().parents[3] / "docs/how-to/work-with-runs.md"
 
 
 @pytest.fixture(scope="module")
@@ -57,8 +60,20 @@ def test_each_module_of_the_folder_is_an_option_of_the_command(capsys):
     with pytest.raises(SystemExit):
         main(["runs", "export", "--help"])
     said = capsys.readouterr().out
-    assert list(formats()) == ["csv", "hdr", "openmetrics", "perfetto"]
+    assert {"csv", "hdr", "openmetrics", "perfetto"} <= set(formats())
     assert all(f"--{name} PATH" in said and callable(writer(name)) for name in formats())
+
+
+@pytest.mark.parametrize("name", formats())
+def test_each_format_has_an_example_in_the_docs_and_marks_a_simulated_run(run, tmp_path, name):
+    page = PAGE.read_text()
+    assert f" --{name} " in page, f"give an example of `runs.py export RUN --{name} PATH` in {PAGE.name}"
+    assert run.simulated
+    list(writer(name)(run, tmp_path / "exported"))
+    written = [path for path in (tmp_path / "exported", *(tmp_path / "exported").glob("*")) if path.exists()]
+    texts = [path.name.encode() + (path.read_bytes() if path.is_file() else b"") for path in written]
+    marked = any(b"SIMULATED" in text or b'simulated="true"' in text for text in texts)
+    assert marked, f"exports/{name}.py writes a simulated run without SIMULATED in a file's name or text"
 
 
 def exported(run, tmp_path, most=None):

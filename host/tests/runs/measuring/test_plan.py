@@ -13,7 +13,7 @@ from opjoule.cli import commands
 from opjoule.cli.campaign.options import PlannedCampaign
 from opjoule.cli.measure.options import MEASURE, YcsbOptions
 from opjoule.cli.measure.planning import make_plan, plan_again
-from opjoule.runs.measuring.plan import RUN_S
+from opjoule.runs.measuring.plan import RUN_S, Plan
 from opjoule.runs.record.phases import Role
 from opjoule.runs.studies.ycsb.properties import file_properties, find_workload, parse_properties
 from opjoule.runs.studies.ycsb.study import YcsbStudy
@@ -446,6 +446,18 @@ def test_a_plan_of_opjoule_0_1_is_repeated_as_it_was(tmp_path):
     path.write_text(json.dumps(plan))
     study = plan_again(path, {}).study
     assert (study.reset, study.rate, study.once()) == ("load", None, [])
+
+
+def test_a_plan_written_before_an_option_existed_has_the_default_of_this_option(tmp_path):
+    path = saved(tmp_path, "--repeats-limit", "50")
+    plan = json.loads(path.read_text())
+    del plan["repeats_limit"]
+    path.write_text(json.dumps(plan))
+    assert plan_again(path, {}).repeats_limit == Plan.repeats_limit
+    del plan["idle_s"]
+    path.write_text(json.dumps(plan))
+    with pytest.raises(BadInput, match="contains no plan"):
+        plan_again(path, {})
 
 
 def test_a_plan_that_is_read_twice_never_shows_half_a_workload_file(tmp_path):
