@@ -56,4 +56,4 @@ def test_the_page_lists_every_group_under_its_name() -> None:
     page = Path(__file__).resolve().parents[4] / "docs/how-to/compare-runs.md"
     table = page.read_text().partition("| group | what is in it |\n")[2].partition("\n\n")[0]
     listed = [name for row in table.splitlines() for name in re.findall(r"`(\w+)`", row.split("|")[1])]
-    assert sorted(listed) == sorted(GROUPS)
+    assert sorted(listed) == sorted(GROUPS), f"{page.name}, table of groups: add or remove {set(listed) ^ set(GROUPS)}"
