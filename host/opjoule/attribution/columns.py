@@ -102,11 +102,8 @@ class PartColumns:
     longer_s: Float64Array
     """Time that the operations of each window took beyond the usual, if many operations of the run wait, else 0; shape
     (n,)."""
-    usual_s: Float64Array
-    """Usual time of the operations of each window, all kinds together, shape (n,). It is used within groups, belongs to
-    no part, and absorbs a bias. Pauses, clock errors and frequency changes let neighbours misjudge the power of all
-    kinds by one or two per cent (NEIGHBOURS_U), and by more if a client waits between operations
-    (run_windows.misjudged)."""
+    busy_s: Mapping[str, float]
+    """Busy time of all operations of each kind."""
     group: Groups
     strays: float
     """Relative error with which neighbours may misjudge the power of all kinds."""
@@ -132,11 +129,9 @@ class PartColumns:
         beyond = beyond_count(count, busy_s, group)
         of_kind = {name: np.stack([column[:, at] for column in (count, *beyond)], axis=1) for name, at in kinds.items()}
         usual_s = busy_s.sum(axis=0) / np.maximum(count.sum(axis=0), 1e-300)
-        if strays:
-            usual_s[:] = busy_s.sum() / max(float(count.sum()), 1e-300)
-        all_usual_s = count @ usual_s
         longer_s = beyond.far @ usual_s * waiting
-        made = cls(of_kind, of_activity, longer_s, all_usual_s, group, math.hypot(NEIGHBOURS_U, strays))
+        taken_s = {name: float(busy_s[:, at].sum()) for name, at in kinds.items()}
+        made = cls(of_kind, of_activity, longer_s, taken_s, group, math.hypot(NEIGHBOURS_U, strays))
         return made.with_more_by_time(BY_TIME) if waiting else made
 
     @classmethod
@@ -149,7 +144,7 @@ class PartColumns:
             return {
                 name: np.concatenate(
                     [
-                        columns_of.get(name, np.zeros((run.usual_s.size, *widths[name])))
+                        columns_of.get(name, np.zeros((run.longer_s.size, *widths[name])))
                         for columns_of, run in zip(by_run, runs, strict=True)
                     ]
                 )
@@ -160,10 +155,26 @@ class PartColumns:
             all_of([run.of_kind for run in runs]),
             all_of([run.of_activity for run in runs]),
             np.concatenate([run.longer_s for run in runs]),
-            np.concatenate([run.usual_s for run in runs]),
+            {name: math.fsum(run.busy_s.get(name, 0.0) for run in runs) for run in runs for name in run.busy_s},
             Groups.joined([run.group for run in runs]),
             max(run.strays for run in runs),
         )
+
+    @property
+    def usual_s(self) -> Float64Array:
+        """Usual time of the operations of each window, all kinds together, shape (n,).
+
+        It is used within groups, belongs to no part, and absorbs a bias. Pauses, clock errors and frequency changes let
+        neighbours misjudge the power of all kinds by one or two per cent (NEIGHBOURS_U). They misjudge it by more if a
+        client waits between operations (run_windows.misjudged); each operation then counts alike. An operation has the
+        same usual time in all runs. Otherwise the differences between runs would decide what no run shows.
+        """
+        count = {name: columns[:, 0] for name, columns in self.of_kind.items()}
+        counted = {name: max(float(column.sum()), 1e-300) for name, column in count.items()}
+        usual_s = {name: self.busy_s[name] / counted[name] for name in count}
+        if self.strays > NEIGHBOURS_U:
+            usual_s = dict.fromkeys(count, math.fsum(self.busy_s.values()) / math.fsum(counted.values()))
+        return sum((count[name] * usual_s[name] for name in count), np.zeros(self.longer_s.size))
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -202,7 +213,7 @@ class PartColumns:
             name: np.stack([count + more * far, near, far, slowed], axis=1)
             for name, (count, near, far, slowed) in ((name, columns.T) for name, columns in self.of_kind.items())
         }
-        return replace(self, of_kind=of_kind, usual_s=self.usual_s + part * self.longer_s)
+        return replace(self, of_kind=of_kind)
 
     def with_medium(self, medium: MediumColumns) -> PartColumns:
         """These columns and the medium's."""

@@ -61,14 +61,14 @@ def test_neighbours_are_believed_where_the_client_does_not_wait_or_waits_at_rand
     assert missed(np.cumsum(np.random.default_rng(1).exponential(2e-3, 10_000))) < 0.03
 
 
-def energy_ratios(strays):
-    """Energies of reads and updates over the true ones: 500 a second, whose energy lies around each of them."""
-    rng = np.random.default_rng(1)
+def paced_run(strays, seed=1, longer=1.0):
+    """Columns, window energies and true energies of a run of 500 operations a second, whose energy lies around each."""
+    rng = np.random.default_rng(seed)
     begin_s = np.arange(20_000) * 2e-3 + rng.gamma(4.0, 10e-6, 20_000)
     kind = rng.integers(0, 2, begin_s.size)
     energy_j = np.where(kind == 1, 193e-6, 141e-6) * rng.uniform(0.75, 1.25, begin_s.size)
     edge_s = np.arange(9_000) * WINDOW_NS / NS
-    length_s = np.where(kind == 1, 23e-6, 14e-6) * rng.uniform(0.8, 1.2, begin_s.size)
+    length_s = np.where(kind == 1, 23e-6, 14e-6) * rng.uniform(0.8, 1.2, begin_s.size) * longer
 
     def by_window(weight):
         columns = [np.histogram(begin_s[kind == at], edge_s, weights=weight[kind == at])[0] for at in (0, 1)]
@@ -80,13 +80,29 @@ def energy_ratios(strays):
     settling = edge_s[:-1] > begin_s[-1]
     group = groups({}, np.diff(edge_s), settling, np.arange(settling.size) // 48)
     columns = PartColumns.of({"read": 0, "update": 1}, count, busy_s, {}, group, strays)
-    whole, _ = fits(columns.matrix, window_j, group, columns.sets, columns.parts, [slice(0, settling.size)])
-    return whole.energy_j[:2] / [energy_j[kind == 0].sum(), energy_j[kind == 1].sum()]
+    return columns, window_j, np.array([energy_j[kind == 0].sum(), energy_j[kind == 1].sum()])
+
+
+def energy_ratios(*runs):
+    """Energies of reads and updates in all runs together over the true ones."""
+    columns = PartColumns.joined([of_run for of_run, _, _ in runs])
+    window_j = np.concatenate([of_run for _, of_run, _ in runs])
+    parts = columns.matrix, window_j, columns.group, columns.sets, columns.parts
+    whole, _ = fits(*parts, [slice(0, window_j.size)])
+    return whole.energy_j[:2] / sum(true_j for _, _, true_j in runs)
 
 
 def test_far_windows_tell_what_all_kinds_of_a_paced_client_draw():
-    assert energy_ratios(0.12) == pytest.approx([1.0, 1.0], abs=0.015)
+    assert energy_ratios(paced_run(0.12)) == pytest.approx([1.0, 1.0], abs=0.015)
 
 
 def test_neighbours_alone_would_tell_it_wrong():
-    assert np.abs(energy_ratios(0.0) - 1.0).max() > 0.03
+    assert np.abs(energy_ratios(paced_run(0.0)) - 1.0).max() > 0.03
+
+
+def test_an_operation_counts_alike_in_all_runs_of_a_paced_client():
+    """Else the differences between runs would decide what all kinds draw, which neighbours cannot tell."""
+    columns = PartColumns.joined([paced_run(0.25, at, longer)[0] for at, longer in enumerate((1.0, 1.1, 0.9))])
+    count = sum(of_kind[:, 0] for of_kind in columns.of_kind.values())
+    some = count > 0
+    assert np.ptp(columns.usual_s[some] / count[some]) < 1e-9 * columns.usual_s.max()
