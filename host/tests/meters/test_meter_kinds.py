@@ -61,3 +61,10 @@ def test_every_usb_tester_has_a_line_in_the_udev_rules():
     rules = (ROOT / "docs/how-to/60-usb-meters.rules").read_text()
     for vendor, product in [*fnirsi.MODELS, *km003c.MODELS]:
         assert f'ATTR{{idVendor}}=="{vendor:04x}", ATTR{{idProduct}}=="{product:04x}"' in rules
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_the_page_says_where_the_range_of_a_kind_ends(name):
+    section = meters_page.PAGE.read_text(encoding="utf-8").partition("\n## The end of the range\n")[2]
+    said = f"docs/reference/meters.md: say of `{name}` where its range ends; see CONTRIBUTING.md, 'A meter'"
+    assert f"`{name}`" in section.partition("\n## ")[0], said
