@@ -16,7 +16,7 @@ from opjoule.bench.commissioning.dialogue import Parts
 from opjoule.bench.commissioning.steps import STEPS, DeskStep
 from opjoule.energy.trace.journal import read_trace
 from opjoule.pages.drawing.chart import chart_content, chart_frame, chart_scripts, chart_series, panel, power_panel
-from opjoule.pages.drawing.drawing import Axis, Chart, Point
+from opjoule.pages.drawing.drawing import Chart, DrawnAxis, Point
 from opjoule.pages.drawing.markup import Element, element, row, table
 from opjoule.pages.drawing.page import header, page, section
 from opjoule.pages.drawing.svg import chart
@@ -94,8 +94,8 @@ def _drawn(picture: Picture, title: str) -> Element:
     gain, label = picture.gain, f"{title}: {picture.y_words} against {picture.x_words}"
     return chart(
         Chart(
-            Axis.about(picture.x_words, "", [(x, 0.0) for x in picture.x]),
-            Axis.about(picture.y_words, "", [(y, 0.0) for y in picture.y]),
+            DrawnAxis.about(picture.x_words, "", [(x, 0.0) for x in picture.x]),
+            DrawnAxis.about(picture.y_words, "", [(y, 0.0) for y in picture.y]),
             points,
             label,
             guides=[] if gain is None else [(ends, [picture.offset + gain * end for end in ends])],

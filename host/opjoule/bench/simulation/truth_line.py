@@ -17,7 +17,7 @@ from opjoule.base.units import Quantity, counted, from_json
 from opjoule.bench.simulation.part_course import COURSE, PARTS, READING, TAIL, WRITE_BACK, PartCourse
 from opjoule.energy.operations.operation_table import ACTIVITIES
 from opjoule.results.answer import open_answer
-from opjoule.results.comparison.cell import Cell
+from opjoule.results.comparison.cell import ComparedCell
 from opjoule.results.comparison.compared_run import ComparedRun
 from opjoule.results.long_table import kinds_in, means
 from opjoule.results.rounding import quantity_text, rounded, with_unit
@@ -246,7 +246,7 @@ def _mean(
     cell: Sequence[ComparedRun], of: Definition, true_by_place: Mapping[Path, Mapping[str, float]]
 ) -> KnownFigure | None:
     """The mean of a cell beside the mean of the true values; None if it has no interval or leaves a record out."""
-    mean = Cell({}, cell).stated(of)
+    mean = ComparedCell({}, cell).stated(of)
     true = [true_by_place[run.place][of.key] for run in cell if of.key in true_by_place[run.place]]
     if not len(true) == len(cell) == mean.get("runs"):
         return None

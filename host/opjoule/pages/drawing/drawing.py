@@ -15,7 +15,7 @@ ROOM = 0.06
 
 
 @dataclass(frozen=True)
-class Axis:
+class DrawnAxis:
     """An axis with its ends."""
 
     words: str
@@ -73,8 +73,8 @@ class Point:
 class Chart:
     """Points with their intervals on two axes."""
 
-    x: Axis
-    y: Axis
+    x: DrawnAxis
+    y: DrawnAxis
     points: Sequence[Point]
     label: str = ""
     """Description for screen readers."""

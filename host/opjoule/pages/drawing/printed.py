@@ -17,7 +17,7 @@ from matplotlib.patches import Patch, Rectangle
 from matplotlib.ticker import NullLocator
 
 from opjoule.base.files import write_whole
-from opjoule.pages.drawing.drawing import Axis, Bar, Bars, Chart, Drawing, Grid, Mark, Panel, interval, roomy
+from opjoule.pages.drawing.drawing import Bar, Bars, Chart, Drawing, DrawnAxis, Grid, Mark, Panel, interval, roomy
 from opjoule.pages.drawing.scales import Limits, Scale, log_ticks, stacked, tick_words
 from opjoule.results.rounding import NONE
 
@@ -235,7 +235,7 @@ def _chart(axes: Axes, of: Chart, *, named: bool) -> None:
         )
 
 
-def _lengths(values: Sequence[Known], on: Axis | Scale) -> list[list[float]] | None:
+def _lengths(values: Sequence[Known], on: DrawnAxis | Scale) -> list[list[float]] | None:
     """Lengths of error bars below and above values; one of a value above 0 ends above 0. None without any."""
     known = [(value, limits or (value, value)) for value, limits in values]
     ends = [max(low, (1 - LEAST if on.logarithmic else 0.0) * value) if value > 0 else low for value, (low, _) in known]
@@ -244,7 +244,7 @@ def _lengths(values: Sequence[Known], on: Axis | Scale) -> list[list[float]] | N
     return [below, above] if any(above) else None
 
 
-def _set_scale(axes: Axes, which: str, of: Axis | Scale, most: int = TICKS) -> None:
+def _set_scale(axes: Axes, which: str, of: DrawnAxis | Scale, most: int = TICKS) -> None:
     """Gives an axis its ends, and a logarithmic one the ticks that it has in a page."""
     if of.logarithmic:
         getattr(axes, f"set_{which}scale")("log")

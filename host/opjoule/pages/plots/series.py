@@ -5,7 +5,7 @@ from functools import partial
 from typing import Final
 
 from opjoule.base.units import Quantity
-from opjoule.pages.drawing.drawing import Axis, Chart, Drawing, Point
+from opjoule.pages.drawing.drawing import Chart, Drawing, DrawnAxis, Point
 from opjoule.pages.plots.phases import figure_name
 from opjoule.results.comparison.study.rows import PhaseRow, Place, StudyTable, apart_from
 from opjoule.results.comparison.value_words import measure_unit, measure_words
@@ -57,7 +57,7 @@ def _panel(points: Sequence[Point], shown: Sequence[Point], title: str, axis: st
     """A panel whose logarithmic axes hold the points of all panels (`shown`)."""
     x = [(point.x, 0.0) for point in shown] or [(1.0, 0.0)]
     y = [(point.y, point.y_u) for point in shown] or [(1.0, 0.0)]
-    axes = Axis.about(axis, "", x, logarithmic=True), Axis.about(words, unit, y, logarithmic=True)
+    axes = DrawnAxis.about(axis, "", x, logarithmic=True), DrawnAxis.about(words, unit, y, logarithmic=True)
     return Chart(*axes, points, title=title, joined=True)
 
 

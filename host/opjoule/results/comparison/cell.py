@@ -15,7 +15,7 @@ from opjoule.runs.record.json_file import plain
 
 
 @dataclass(frozen=True)
-class Cell:
+class ComparedCell:
     """Runs with the same settings."""
 
     values: Mapping[str, str]
@@ -121,7 +121,7 @@ def _by_block(runs: Sequence[ComparedRun], quantity: Definition) -> dict[_Block,
     for run in runs:
         block = run.index, int(run.asked.get("block") or 0), str(run.asked.get(RIG_NAME) or "")
         by_block.setdefault(block, []).append(run)
-    known = {block: Cell({}, of_block).sides(quantity) for block, of_block in by_block.items()}
+    known = {block: ComparedCell({}, of_block).sides(quantity) for block, of_block in by_block.items()}
     return {block: Quantity.mean(sides) for block, sides in known.items() if sides}
 
 

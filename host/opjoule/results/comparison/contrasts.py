@@ -16,7 +16,7 @@ from opjoule.base.errors import BadInput, DataFault
 from opjoule.base.notices import Notice
 from opjoule.base.units import NOT_STATED, Quantity, counted
 from opjoule.energy.comparison import holm, ratio, ratio_limits, same_probability
-from opjoule.results.comparison.cell import RIG_NAME, Cell, sides_within_blocks
+from opjoule.results.comparison.cell import RIG_NAME, ComparedCell, sides_within_blocks
 from opjoule.results.comparison.compared_run import SHORT, SIDE, ComparedRun, check_comparable, told_by
 from opjoule.results.comparison.costs import costs, kind_of, time_beside
 from opjoule.results.comparison.run_warnings import marks_of, warnings_of
@@ -51,7 +51,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Group(Cell):
+class Group(ComparedCell):
     """Runs with one value of the axis in one stratum, whose axes are those of the cell."""
 
     name: str
@@ -399,7 +399,7 @@ def _quantities(runs: Sequence[ComparedRun], keys: Sequence[str]) -> list[Defini
 
 def _is_known(runs: Sequence[ComparedRun], of: Definition) -> bool:
     """Whether a run states the quantity."""
-    return Cell({}, runs).mean(of).value is not None
+    return ComparedCell({}, runs).mean(of).value is not None
 
 
 def judged(contrasts: Sequence[Contrast], tolerance: float = 0.0) -> list[Contrast]:

@@ -13,7 +13,7 @@ from typing import Any, Final, Self
 from msgspec import Struct
 
 from opjoule.base.errors import BadInput, OpJouleError, RecordFault
-from opjoule.results.comparison.cell import Cell
+from opjoule.results.comparison.cell import ComparedCell
 from opjoule.results.comparison.compared_run import ComparedRun, read_compared
 from opjoule.runs.evaluation.quantities.definition import Definition
 from opjoule.runs.record.directory import INDEX, check_inside, has_index
@@ -230,9 +230,9 @@ def compared_by(runs: Sequence[ConditionRun]) -> list[Definition]:
     return list({quantity.key: quantity for run in runs if run.run for quantity in run.run.compared}.values())
 
 
-def cell_of(runs: Sequence[ConditionRun], name: str) -> Cell:
+def cell_of(runs: Sequence[ConditionRun], name: str) -> ComparedCell:
     """The runs of one condition that have a result."""
-    return Cell({}, with_result([run for run in runs if run.name == name]))
+    return ComparedCell({}, with_result([run for run in runs if run.name == name]))
 
 
 def means_of(runs: Sequence[ConditionRun], name: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Final
 
 from opjoule.base.errors import BadInput
 from opjoule.base.units import Quantity, missing, unstated
-from opjoule.results.comparison.cell import Cell
+from opjoule.results.comparison.cell import ComparedCell
 from opjoule.results.comparison.compared_run import ComparedRun, check_comparable, told_by
 from opjoule.results.comparison.run_warnings import summary_of
 from opjoule.results.comparison.value_words import value_order
@@ -31,7 +31,7 @@ SMALLEST_PART: Final = 1e-3
 
 
 @dataclass(frozen=True)
-class PlottedCell(Cell):
+class PlottedCell(ComparedCell):
     """A cell of a figure."""
 
     def text(self, path: str) -> str:

@@ -82,6 +82,15 @@ class Harness:
         above = marginal_energy(energy, idle, aligned.sensor).energy
         return cls(found.operations, replace(above, shared={}))
 
+    def core_w(self, cpu_s: float | None) -> float | None:
+        """Power above idle of a processor that the loader keeps busy [W]. None if it may be zero, or was not measured.
+
+        Args:
+            cpu_s: the loader's processor time in the control [s].
+        """
+        u_j = self.energy.u or 0.0
+        return float(self.energy) / cpu_s if cpu_s and float(self.energy) > u_j else None
+
     def energy_of(self, operations: float) -> Quantity:
         """Energy of the loader itself for a number of operations [J].
 

@@ -216,9 +216,7 @@ def _repeat(
     run, settle = worked.cycle.work, worked.cycle.drain
     count = float(len(worked.operations) or run.operations)
     harness = Harness.of(evidence.aligned, evidence.phases, energy.idle)
-    control, core_w = evidence.record.run.loader.get(f"{HARNESS}-1"), None
-    if isinstance(harness, Harness) and control and control.cpu_s:
-        core_w = float(harness.energy) / control.cpu_s
+    control = evidence.record.run.loader.get(f"{HARNESS}-1")
     medium, energy_of_medium = _medium(evidence), None
     if medium and worked.medium:
         energy_of_medium = MediumEnergy(worked.medium().marginal, medium.of_board)
@@ -232,7 +230,7 @@ def _repeat(
         worked.samples,
         attribution,
         harness.energy_of(count) if isinstance(harness, Harness) else harness,
-        core_w,
+        harness.core_w(control.cpu_s) if isinstance(harness, Harness) and control else None,
         energy_of_medium,
     )
 

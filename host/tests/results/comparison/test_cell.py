@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from compared_records import run_of
 from opjoule.base.units import Quantity
-from opjoule.results.comparison.cell import Cell
+from opjoule.results.comparison.cell import ComparedCell
 from opjoule.results.comparison.contrasts import Question, compare
 from opjoule.results.comparison.index import gather, means_of, read_index
 from opjoule.results.comparison.plotted import plotted
@@ -24,7 +24,7 @@ J = Definition("a_j", "J", Topic.ENERGY)
 
 def stated_mean(results: list[dict[str, object]], of: Definition) -> dict[str, object]:
     """The mean of one cell, from the result.json of each of its runs."""
-    return Cell({}, [run_of(one, Quantities([of])) for one in results]).stated(of)
+    return ComparedCell({}, [run_of(one, Quantities([of])) for one in results]).stated(of)
 
 
 def result(value: float | None, u: float | None, **more: object) -> dict[str, object]:

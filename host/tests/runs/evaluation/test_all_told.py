@@ -12,6 +12,7 @@ from opjoule.energy.budget import PARTS, Budget
 from opjoule.energy.operations.operation_table import LOADER_KINDS, OperationTable
 from opjoule.runs.evaluation.all_told import PROCESSOR, all_told, by_operation, told_figures
 from opjoule.runs.evaluation.quantities.repeat import Repeat, RepeatEnergy
+from opjoule.runs.evaluation.repeat_energy import Harness
 
 READ_J, UPDATE_J, CAUSED_J = 5e-6, 20e-6, 78e-6
 """True energies of a read, of an update while it is carried out, and of what it causes later."""
@@ -162,3 +163,17 @@ def test_what_other_runs_of_the_sensor_share_of_a_cost_is_its_part_of_the_gain_e
     assert shared == {"gain of bench-1": 0.0}
     whole = timed["by_operation.update.all_told_energy_per_operation_j"]
     assert whole.shared["gain of bench-1"] * 72_000 == pytest.approx(0.2 * repeat.attribution.whole.value)
+
+
+@pytest.mark.parametrize(
+    ("energy_j", "u_j", "cpu_s", "core_w"),
+    [
+        (2.0, 0.1, 1.6, 1.25),
+        (-0.05, 0.3, 1.6, None),
+        (0.05, 0.3, 1.6, None),
+        (2.0, 0.1, 0.0, None),
+        (2.0, 0.1, None, None),
+    ],
+)
+def test_a_processor_whose_power_may_be_zero_bounds_nothing(energy_j, u_j, cpu_s, core_w):
+    assert Harness(1000, Quantity(energy_j, u_j, "J")).core_w(cpu_s) == core_w

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from opjoule.pages.drawing.drawing import Axis, Chart, Drawing, Point
+from opjoule.pages.drawing.drawing import Chart, Drawing, DrawnAxis, Point
 from opjoule.pages.plots.drift import Drift, drift_of
 from opjoule.pages.plots.plot import Plot
 from opjoule.results.comparison.plotted import Plotted
@@ -27,8 +27,8 @@ def course(plotted: Plotted, of: Definition, drift: Drift) -> Drawing | None:
     if drift.slope_per_s is not None:
         ends, middle = (0.0, drift.length_s / 60), sum(point.x for point in points) / len(points)
         guides.append((ends, [100 * float(drift.slope_per_s) * 60 * (end - middle) for end in ends]))
-    x = Axis.about("since the first run began", "min", [(point.x, 0.0) for point in points])
-    y = Axis.about("against the cell's mean", "%", [(point.y, 0.0) for point in points])
+    x = DrawnAxis.about("since the first run began", "min", [(point.x, 0.0) for point in points])
+    y = DrawnAxis.about("against the cell's mean", "%", [(point.y, 0.0) for point in points])
     label = f"{of.label or of.key} of each run against the mean of its cell, over the time of measuring."
     chart = Chart(x, y, points, label, guides=guides, guide="straight line through all runs")
     return Drawing([chart], plotted.series, simulated=plotted.simulated, warnings=plotted.warnings)

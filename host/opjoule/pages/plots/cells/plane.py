@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from opjoule.base.units import Quantity
-from opjoule.pages.drawing.drawing import Axis, Chart, Drawing, Point
+from opjoule.pages.drawing.drawing import Chart, Drawing, DrawnAxis, Point
 from opjoule.pages.plots.plot import Plot
 from opjoule.results.comparison.plotted import ENERGY, THROUGHPUT, Plotted, PlottedCell
 from opjoule.results.rounding import OPERATIONS, quantity_text, scaled
@@ -49,8 +49,8 @@ def _plane(
         )
         for cell, x, y in known
     ]
-    x_axis = Axis.wide(words, x_unit, [(point.x, point.x_u) for point in points])
-    y_axis = Axis.wide("energy above idle per operation", y_unit, [(point.y, point.y_u) for point in points])
+    x_axis = DrawnAxis.wide(words, x_unit, [(point.x, point.x_u) for point in points])
+    y_axis = DrawnAxis.wide("energy above idle per operation", y_unit, [(point.y, point.y_u) for point in points])
     products = unit == "s" and x_axis.logarithmic and y_axis.logarithmic
     lacking = [plotted.name_of(cell) for cell in plotted.cells if cell not in [cell for cell, *_ in known]]
     more = f" and {len(lacking) - NAMED} more" if len(lacking) > NAMED else ""
@@ -67,7 +67,7 @@ def _plane(
     )
 
 
-def _equal_products(x: Axis, y: Axis) -> Iterator[tuple[tuple[float, float], tuple[float, float]]]:
+def _equal_products(x: DrawnAxis, y: DrawnAxis) -> Iterator[tuple[tuple[float, float], tuple[float, float]]]:
     """Lines of equal energy-delay product, a factor of ten apart; straight on logarithmic axes."""
     for power in range(math.ceil(math.log10(x.low * y.low)), math.floor(math.log10(x.high * y.high)) + 1):
         product = 10.0**power
