@@ -64,27 +64,30 @@ def attribute_runs(works: Sequence[Work]) -> list[Attribution]:
         first = pool.submit(fits, matrix, above_j, columns.group, columns.sets, columns.parts, windows_of)
         rivals = (*media.alike, *media.placed, *media.held)
         rivals_j = list(pool.map(energies_of, [without.with_medium(rival) for rival in rivals]))
-        waits_j = list(pool.map(energies_of, _waiting(columns, runs, media.best)))
+        waits_j = list(pool.map(energies_of, _waiting(columns)))
+        brief_j = energies_of(_brief(runs).with_medium(media.best)) if any(run.brief for run in runs) else None
         seen = [run.seen for run in runs if run.seen]
         operations_seen = len(seen) == len(runs)  # otherwise the meter saw all of the time
         seen_j = energies_of(PartColumns.joined(seen).with_medium(media.best)) if operations_seen else None
         fitted = first.result()
-    whole, *by_run = [
-        _split(
-            _with_rivals(fit, media, [rival[at] for rival in rivals_j], [wait[at] for wait in waits_j]),
-            columns,
-            media.best,
-            windows,
-        )
-        for at, (fit, windows) in enumerate(zip(fitted, all_and_each(len(above_j), windows_of), strict=True))
+    places = all_and_each(len(above_j), windows_of)
+    found = [
+        _with_rivals(fit, media, [rival[at] for rival in rivals_j], [wait[at] for wait in waits_j])
+        for at, fit in enumerate(fitted)
     ]
     budget = _budget(works, float(above_j.sum()))
     if budget.taken:
         drawn_j = np.concatenate([run.medium.drawn_j for run in runs if run.medium]) * sound
         drawn_j *= budget.board.apart_u(budget.taken)
         other_j = energies_of(columns, above_j + drawn_j)
-        whole, *by_run = [fit.with_spread([other]) for fit, other in zip([whole, *by_run], other_j, strict=True)]
-    moved_j = np.zeros(len(columns.names)) if seen_j is None else np.abs(seen_j[0] - whole.energy_j)
+        found = [fit.with_spread([other]) for fit, other in zip(found, other_j, strict=True)]
+    if brief_j is not None:
+        found = [fit.halfway(other) for fit, other in zip(found, brief_j, strict=True)]
+    usual, whole, *by_run = [
+        _split(fit, columns, media.best, windows)
+        for fit, windows in zip([fitted[0], *found], [places[0], *places], strict=True)
+    ]
+    moved_j = np.zeros(len(columns.names)) if seen_j is None else np.abs(seen_j[0] - usual.energy_j)
     sensed = _sensed(works, runs)
     in_step = moved_j > MOVED_U * budget.standard_u_j(whole)
     reasons = _reasons(works, columns, matrix, whole, in_step, sensed, written=media.written)
@@ -106,13 +109,14 @@ def attribute_runs(works: Sequence[Work]) -> list[Attribution]:
     ]
 
 
-def _waiting(columns: PartColumns, runs: Sequence[RunWindows], medium: MediumColumns) -> list[PartColumns]:
-    """The columns if more or less of the time of long operations were waiting."""
-    by_time = (-BY_TIME, 1.0 - BY_TIME) if columns.longer_s.any() else ()
-    waiting = [columns.with_more_by_time(part) for part in by_time]
-    if any(run.brief for run in runs):
-        waiting.append(PartColumns.joined([run.brief or run.columns for run in runs]).with_medium(medium))
-    return waiting
+def _waiting(columns: PartColumns) -> list[PartColumns]:
+    """The columns if more or less of the time of long operations were waiting; none if few wait."""
+    return [columns.with_more_by_time(part) for part in (-BY_TIME, 1.0 - BY_TIME)] if columns.longer_s.any() else []
+
+
+def _brief(runs: Sequence[RunWindows]) -> PartColumns:
+    """The columns if every operation that takes much longer than usual had waited; the medium's left out."""
+    return PartColumns.joined([run.brief or run.columns for run in runs])
 
 
 def _window_ns(works: Sequence[Work]) -> list[int]:
