@@ -81,15 +81,17 @@ def attribute_runs(works: Sequence[Work]) -> list[Attribution]:
         drawn_j *= budget.board.apart_u(budget.taken)
         other_j = energies_of(columns, above_j + drawn_j)
         found = [fit.with_spread([other]) for fit, other in zip(found, other_j, strict=True)]
+    usual = found[0]
     if brief_j is not None:
+        usual = usual.with_bounds([brief_j[0]], of_medium=False)
         found = [fit.halfway(other) for fit, other in zip(found, brief_j, strict=True)]
     usual, whole, *by_run = [
         _split(fit, columns, media.best, windows)
-        for fit, windows in zip([fitted[0], *found], [places[0], *places], strict=True)
+        for fit, windows in zip([usual, *found], [places[0], *places], strict=True)
     ]
     moved_j = np.zeros(len(columns.names)) if seen_j is None else np.abs(seen_j[0] - usual.energy_j)
     sensed = _sensed(works, runs)
-    in_step = moved_j > MOVED_U * budget.standard_u_j(whole)
+    in_step = moved_j > MOVED_U * budget.standard_u_j(usual)
     reasons = _reasons(works, columns, matrix, whole, in_step, sensed, written=media.written)
     seen_alone = (whole.independent >= INDEPENDENT_MIN) & ~in_step
     blind = {name for name, seen in zip(columns.names, seen_alone.tolist(), strict=True) if not seen}
