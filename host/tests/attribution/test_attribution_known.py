@@ -3,6 +3,7 @@
 Many more, of every kind: host/validate.py.
 """
 
+import math
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -68,18 +69,22 @@ def test_mix_blocks_tell_them_apart():
     assert all(kind.identified for kind in kinds) and max(abs(kind.error) for kind in kinds) < 0.1
 
 
-def test_the_interval_includes_that_long_operations_wait(monkeypatch):
+def test_long_operations_may_wait_or_work_and_the_middle_of_both_is_taken(monkeypatch):
     made = experiment(3, Choice(seconds=10.0))
 
     def of_kinds(part: float):
         """Energies and uncertainties if operations work for a part of the usual limit."""
         monkeypatch.setattr(run_windows, "shortest_work", lambda _, usual: Waits((part * usual.longest_ns).astype(int)))
-        kinds = attribute_runs([made.work])[0].operations.values()
-        return np.array([(float(share), share.standard_u) for share in kinds]).T
+        attribution = attribute_runs([made.work])[0]
+        parts = [*attribution.operations.values(), *attribution.activities.values()]
+        kinds = attribution.operations.values()
+        return np.array([(float(share), share.standard_u) for share in kinds]).T, sum(map(float, parts))
 
-    (energy_j, u_j), (same_j, wider_u_j) = of_kinds(1.0), of_kinds(0.1)
-    assert energy_j == pytest.approx(same_j)
-    assert np.all(wider_u_j >= u_j) and np.any(wider_u_j > 1.01 * u_j)
+    (usual_j, u_j), usual_sum_j = of_kinds(1.0)
+    (middle_j, wider_u_j), sum_j = of_kinds(0.1)
+    half_j = np.abs(middle_j - usual_j)
+    assert np.any(half_j > 0.005 * usual_j) and sum_j == pytest.approx(usual_sum_j, rel=1e-6)
+    assert wider_u_j == pytest.approx(np.hypot(u_j, half_j / math.sqrt(3.0)), rel=0.05)
 
 
 def test_parts_add_up_to_the_whole():
