@@ -81,13 +81,9 @@ def attribute_runs(works: Sequence[Work]) -> list[Attribution]:
         drawn_j *= budget.board.apart_u(budget.taken)
         other_j = energies_of(columns, above_j + drawn_j)
         found = [fit.with_spread([other]) for fit, other in zip(found, other_j, strict=True)]
-    usual = found[0]
-    if brief_j is not None:
-        usual = usual.with_bounds([brief_j[0]], of_medium=False)
-        found = [fit.halfway(other) for fit, other in zip(found, brief_j, strict=True)]
     usual, whole, *by_run = [
         _split(fit, columns, media.best, windows)
-        for fit, windows in zip([usual, *found], [places[0], *places], strict=True)
+        for fit, windows in zip(_middle(found, brief_j), [places[0], *places], strict=True)
     ]
     moved_j = np.zeros(len(columns.names)) if seen_j is None else np.abs(seen_j[0] - usual.energy_j)
     sensed = _sensed(works, runs)
@@ -216,6 +212,18 @@ def _with_rivals(
     left = iter(rivals_j)
     alike, placed, held = (list(islice(left, len(models))) for models in (media.alike, media.placed, media.held))
     return fit.with_spread(alike).with_bounds(placed).with_bounds(held).with_bounds(waits_j, of_medium=False)
+
+
+def _middle(found: Sequence[Fit], brief_j: Float64Array | None) -> list[Fit]:
+    """The fit of all runs as it was, then all fits, halfway to those in which long operations wait.
+
+    Args:
+        brief_j: energies if long operations waited, shape (1 + runs, q); None: there is no such fit.
+    """
+    if brief_j is None:
+        return [found[0], *found]
+    usual = found[0].with_bounds([brief_j[0]], of_medium=False)
+    return [usual, *(fit.halfway(other_j) for fit, other_j in zip(found, brief_j, strict=True))]
 
 
 def _split(fit: Fit, columns: PartColumns, medium: MediumColumns, windows: slice) -> Fit:
