@@ -15,8 +15,7 @@ import numpy.typing as npt
 
 from opjoule.base.errors import AlignmentError
 from opjoule.clocks.clock_map import ClockMap, Float64Array, Int64Array
-from opjoule.clocks.edge_stretches import TOLERANCE_NS, Edges, IndexArray, StretchIndex
-from opjoule.clocks.edge_tracking import EdgeTrack, track
+from opjoule.clocks.edge_tracking import TOLERANCE_NS, Edges, EdgeTrack, IndexArray, StretchIndex, track
 from opjoule.clocks.wandering_clock import follow
 
 PAIRS_MIN: Final = 4

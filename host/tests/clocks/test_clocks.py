@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from opjoule.base.errors import AlignmentError, RecordFault
-from opjoule.clocks.clock_map import ClockMap, identity
-from opjoule.clocks.cross_check import agree
+from opjoule.clocks.clock_map import ClockMap, agree, identity
 from opjoule.clocks.edges import fit_edges, match_edges
 from opjoule.clocks.exchanges import Exchange, fit_exchanges
 from opjoule.clocks.unwrap import WRAP, TickUnwrapper

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from opjoule.clocks.clock_map import ClockMap, Knot
-from opjoule.clocks.exchanges import Exchange
-from opjoule.clocks.plausible_rate import odd_stretch, odd_stretch_of_map
+from opjoule.clocks.exchanges import Exchange, odd_stretch, odd_stretch_of_map
 
 S = 1_000_000_000
 BOUND = 8.66e-3

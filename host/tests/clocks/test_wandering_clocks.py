@@ -11,12 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from opjoule.base.errors import AlignmentError
-from opjoule.clocks.clock_filter import Series, filter_forward, smooth_backward
-from opjoule.clocks.clock_map import ClockMap, Knot
-from opjoule.clocks.cross_check import agree
+from opjoule.clocks.clock_map import ClockMap, Knot, agree
 from opjoule.clocks.edges import fit_edges, match_edges
 from opjoule.clocks.exchanges import Exchange, fit_exchanges
-from opjoule.clocks.wandering_clock import follow
+from opjoule.clocks.wandering_clock import Series, filter_forward, follow, smooth_backward
 from opjoule.energy.operations.board_files import BoardEdges
 from opjoule.energy.trace.journal import SyncEdges
 from opjoule.runs.evaluation.alignment import ClockEvidence, EdgeCounts, align

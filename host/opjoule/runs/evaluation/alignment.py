@@ -12,8 +12,7 @@ from opjoule.base.coverage import COVERAGE_FACTOR
 from opjoule.base.errors import AlignmentError
 from opjoule.base.notices import Notice, NoticeKind
 from opjoule.base.units import unstated
-from opjoule.clocks.clock_map import ClockMap
-from opjoule.clocks.cross_check import Check, agree, not_comparable
+from opjoule.clocks.clock_map import Check, ClockMap, agree, not_comparable
 from opjoule.clocks.edges import EdgePairs, fit_edges, match_edges
 from opjoule.clocks.exchanges import Exchange, fit_exchanges
 from opjoule.clocks.signature import SignatureFit

@@ -6,8 +6,15 @@ from collections.abc import Sequence
 from typing import Final
 
 from opjoule.base.notices import Notice, NoticeKind
-from opjoule.clocks.exchanges import BOARD_EXCHANGES, METER_EXCHANGES, Exchange, read_exchanges
-from opjoule.clocks.plausible_rate import OddStretch, odd_stretch, odd_stretch_of_map
+from opjoule.clocks.exchanges import (
+    BOARD_EXCHANGES,
+    METER_EXCHANGES,
+    Exchange,
+    OddStretch,
+    odd_stretch,
+    odd_stretch_of_map,
+    read_exchanges,
+)
 from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, ErrorBounds
 from opjoule.runs.record.groups import ENERGY, PER_OPERATION
 from opjoule.runs.record.run_record import RunRecord

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from opjoule.base.errors import RecordFault
 from opjoule.base.notices import Notice, NoticeKind
-from opjoule.clocks.cross_check import Check
+from opjoule.clocks.clock_map import Check
 from opjoule.runs.record.json_file import Schema, as_value, read_json
 from opjoule.runs.record.older import result_2, result_3
 

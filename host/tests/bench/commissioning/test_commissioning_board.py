@@ -20,8 +20,7 @@ from opjoule.bench.commissioning.medium_bytes import FoundMedium, WrittenMedium,
 from opjoule.bench.commissioning.second_meter import BothEnergies, judge_second
 from opjoule.bench.commissioning.sync_line import SyncRecorded, judge_rates, judge_sync
 from opjoule.boards.profiles import find_profile
-from opjoule.clocks.clock_map import ClockMap
-from opjoule.clocks.cross_check import Check
+from opjoule.clocks.clock_map import Check, ClockMap
 from opjoule.clocks.exchanges import Exchange
 from opjoule.energy.calibration.means import MeanReading
 from opjoule.energy.operations import schemas
