@@ -24,10 +24,9 @@ from opjoule.boards.programs.probe import probe_line
 from opjoule.boards.rig.file import read_rig
 from opjoule.cli.campaign.file import CampaignFile
 from opjoule.energy.calibration.calibration_file import read_calibration
-from opjoule.energy.operations import schemas
 from opjoule.energy.operations.board_files import PhaseMark, read_events, read_system
 from opjoule.energy.operations.oplog import BLOCK_HEADER, FILE_HEADER, read_operation_log
-from opjoule.energy.operations.tables import read_operations
+from opjoule.energy.operations.tables import SYSTEM, read_operations
 from opjoule.energy.trace.imported.trace_file import read_trace_file
 from opjoule.energy.trace.journal import read_trace
 from opjoule.meters import messages as m
@@ -58,7 +57,7 @@ UNIT: dict[int, int] = {}
 PAIR = Pair(
     0, SensorSetting("MLX10", "", 1.65, 0.12, in_use=True), SensorSetting("voltage", "", 0.0, 0.09, in_use=True)
 )
-SYSTEM_HEADER = ",".join(schemas.SYSTEM.names).encode() + b"\n"
+SYSTEM_HEADER = ",".join(SYSTEM.names).encode() + b"\n"
 
 
 def _file(name: str, data: bytes) -> Path:

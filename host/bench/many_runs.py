@@ -48,7 +48,7 @@ def _long_trace(path: Path) -> None:
     import numpy as np  # noqa: PLC0415
     import pyarrow as pa  # noqa: PLC0415
     import pyarrow.parquet as pq  # noqa: PLC0415
-    from opjoule.energy.trace.schemas import POWER  # noqa: PLC0415
+    from opjoule.energy.trace.parquet_file import POWER  # noqa: PLC0415
 
     chance, part = np.random.default_rng(1), 1_000_000
     with pq.ParquetWriter(path, POWER) as writer:

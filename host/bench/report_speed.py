@@ -39,7 +39,8 @@ from opjoule.clocks.exchanges import (
     Exchange,
     ExchangeFile,
 )
-from opjoule.energy.operations import oplog, schemas
+from opjoule.energy.operations import oplog
+from opjoule.energy.operations.tables import SYSTEM
 from opjoule.energy.sensor_calibration import Correction, SensorCalibration
 from opjoule.energy.trace.journal import TraceJournal
 from opjoule.meters.chips.ina219 import ina219_breakout
@@ -183,7 +184,7 @@ def _events(path: Path, start_ns: int, run_s: float) -> None:
 
 def _system(path: Path, ends_s: list[float]) -> None:
     """Writes the board's counters ten times a second; the medium is written to in three samples of ten."""
-    rng, lines = np.random.default_rng(4), [",".join(schemas.SYSTEM.names)]
+    rng, lines = np.random.default_rng(4), [",".join(SYSTEM.names)]
     bytes_so_far = np.cumsum(rng.random(round(ends_s[-1] * 10)) < 0.3) * 1_000_000
     for number, bytes_written in enumerate(bytes_so_far.tolist()):
         row = {
@@ -193,7 +194,7 @@ def _system(path: Path, ends_s: list[float]) -> None:
             "device_written_bytes": bytes_written,
             "rss_bytes": 1 << 20,
         }
-        lines.append(",".join(str(row.get(name, 0)) for name in schemas.SYSTEM.names))
+        lines.append(",".join(str(row.get(name, 0)) for name in SYSTEM.names))
     path.write_text("\n".join(lines) + "\n")
 
 

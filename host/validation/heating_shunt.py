@@ -32,7 +32,6 @@ from opjoule.energy.baseline import idle_power, marginal_energy
 from opjoule.energy.calibration.fitting import CalibrationFault, ReferencePoint, calibrate
 from opjoule.energy.calibration.means import ReadPoint
 from opjoule.energy.calibration.reference import Accuracy, Reference, multimeter, over_resistor
-from opjoule.energy.calibration.warming import STEADY_S
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import (
     COPPER_MAX_OHM,
@@ -45,7 +44,7 @@ from opjoule.energy.error_bounds import (
     ErrorBounds,
     Shunt,
 )
-from opjoule.energy.shunt_heat import TAU_LEAST_S, TAU_MOST_S
+from opjoule.energy.shunt_heat import STEADY_S, TAU_LEAST_S, TAU_MOST_S
 from opjoule.energy.trace.power_trace import Float64Array, PowerTrace
 from opjoule.energy.window import Timebase, Window, window_energy_j
 from opjoule.meters.chips.chip import COPY_BUS_GAIN_ERROR_MAX

@@ -17,8 +17,8 @@ from opjoule.bench.simulation.part_powers import Float64Array
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import ErrorBounds
-from opjoule.energy.operations import schemas
 from opjoule.energy.operations.operation_table import OperationTable
+from opjoule.energy.operations.tables import EVENTS
 from opjoule.energy.sensor_calibration import SensorCalibration
 from opjoule.energy.trace.power_trace import PowerTrace
 from opjoule.meters.chips.ina219 import ina219_breakout
@@ -193,7 +193,7 @@ def _events(known: Known) -> pa.Table:
         for name, (starts, ends) in known.events.items()
         for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
     ]
-    return pa.Table.from_pylist(rows, schema=schemas.EVENTS)
+    return pa.Table.from_pylist(rows, schema=EVENTS)
 
 
 def _counters(known: Known) -> Counters:

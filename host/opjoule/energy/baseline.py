@@ -9,13 +9,12 @@ import numpy as np
 from opjoule.base.coverage import excess_kurtosis
 from opjoule.base.errors import WindowError
 from opjoule.base.units import Cause, Quantity
-from opjoule.energy.budget import Budget
+from opjoule.energy.budget import SQRT12, Budget, steps_u_w
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.energy.repeats import long_block_errors
 from opjoule.energy.systematic import Integrals, systematic
 from opjoule.energy.trace.power_trace import PowerTrace
-from opjoule.energy.uncertainty import SQRT12, steps_u_w
 from opjoule.energy.window import EnergyResult, Window, stated_energy, window_energy_j
 
 

@@ -1,15 +1,30 @@
-"""The uncertainty budget of an energy: one standard uncertainty for each named source."""
+"""The uncertainty budget of an energy: one standard uncertainty for each named source.
+
+The parts that come from the samples are computed here: quantisation steps, unsampled time, and the unknown voltage
+between two voltage readings. The last has three sources: the scatter of the readings about the load line (ripple, a
+current that changed during the conversion), the line's resistance, and current that moves within one conversion, which
+the line cannot follow. The correction for it (`energy/moving_current.py`) is the middle of its range. A meter that
+converts the voltage with every current has none of these.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final, NamedTuple
+
+import numpy as np
 
 from opjoule.base.coverage import coverage_factor, excess_kurtosis
 from opjoule.base.units import Quantity
+from opjoule.energy.cells import Cells, stretch_variances, without
+from opjoule.energy.error_bounds import SQRT3, ErrorBounds
+from opjoule.energy.repeats import BLOCKS_MIN, standard_error
+from opjoule.energy.step_integral import NS, pieces
+from opjoule.energy.trace.power_trace import Float64Array
+from opjoule.energy.trace.supply_line import SupplyLine
 
 PARTS = (
     *("gain", "offset", "heating", "wire", "quantisation", "voltage", "timebase", "alignment", "loss"),
@@ -79,3 +94,268 @@ class Budget:
             else:
                 entries[name] = {"value": None, "u": None, "unit": "J", "reason": self.absent[name]}
         return entries
+
+
+READINGS_MIN: Final = 64
+"""A window with fewer readings takes their scatter from this many readings around it."""
+SURE_WEIGHT: Final = 0.25
+"""Least weight of a reading in the line and here: below it, the reading's current is too uncertain."""
+RIPPLE_U_V: Final = 0.018
+"""Assumed if there are fewer than 4 readings: 50 mV peak to peak, the most that USB supplies may show."""
+
+
+@dataclass(frozen=True)
+class VoltageDoubt:
+    """Uncertainty of the voltage of one window. Its parts are independent, but all windows share the resistance."""
+
+    spread_u_j: float
+    """Standard uncertainty [J] from the readings' scatter about the line, and from current too fast for it."""
+    joule_per_ohm: float
+    """Change of the energy with the resistance, signed [J/ohm]."""
+    resistance_u_ohm: float
+
+    @property
+    def standard_u_j(self) -> float:
+        """Combined standard uncertainty [J]."""
+        return math.hypot(self.spread_u_j, self.joule_per_ohm * self.resistance_u_ohm)
+
+
+NO_DOUBT: Final = VoltageDoubt(0.0, 0.0, 0.0)
+
+
+def voltage_doubt(cells: Cells, start_ns: int, end_ns: int) -> VoltageDoubt:
+    """Uncertainty of the voltage in one window [meter_ns], in seconds of the meter."""
+    supply = cells.supply
+    if supply is None:
+        return NO_DOUBT
+    charge_c = abs(float(cells.current.between(start_ns, end_ns)))
+    spread_u_j = charge_c * mean_spread_u_v(supply, start_ns, end_ns)
+    moving_w = float(np.mean(cells.moving.half_a2[cells.inside(start_ns, end_ns)])) * supply.resistance_ohm
+    moving_u_j = moving_w / SQRT3 * (end_ns - start_ns) * NS
+    sensitivity = float(cells.line_shift.between(start_ns, end_ns))
+    return VoltageDoubt(math.hypot(spread_u_j, moving_u_j), sensitivity, supply.resistance_u_ohm)
+
+
+def mean_spread_u_v(supply: SupplyLine | None, start_ns: int, end_ns: int) -> float:
+    """Standard uncertainty [V] of V0's mean over a window, weighted by charge; block averages, as ripple may beat."""
+    if supply is None:
+        return 0.0
+    first, last = np.searchsorted(supply.meter_ns, [start_ns, end_ns]).tolist()
+    inside = last - first
+    missing = max(READINGS_MIN - inside, 0)
+    some = slice(max(first - (missing + 1) // 2, 0), last + (missing + 1) // 2)
+    sure = supply.weight[some] >= SURE_WEIGHT
+    stray_v = supply.source_v[some][sure]
+    if stray_v.size < 4:
+        return RIPPLE_U_V
+    share = np.abs(supply.current_a[some][sure])
+    mean_a = float(share.mean())
+    # Less the straight line through them: the load line follows a source that warms up.
+    place = np.arange(stray_v.size) - (stray_v.size - 1) / 2
+    slope = float(place @ stray_v) / float(place @ place)
+    products_v = (stray_v - stray_v.mean() - slope * place) * (share / mean_a if mean_a > 0 else 1.0)
+    of_all_v = float(products_v.std(ddof=2)) / math.sqrt(products_v.size)
+    if products_v.size >= BLOCKS_MIN:
+        of_all_v = standard_error(products_v)
+    counted = max(inside * float(sure.mean()), 0.5)
+    return of_all_v * math.sqrt(products_v.size / counted)
+
+
+BLOCK_SAMPLES: Final = 64
+"""Length of the blocks over which errors of neighbouring samples are summed before they count as independent."""
+NOISE_SAMPLES: Final = 16
+"""Length of the stretches that give the noise of a constant current or voltage."""
+SAMPLES_MIN: Final = 4 * BLOCK_SAMPLES
+"""A shorter window takes its statistics from this many samples around it."""
+SLOT_PERIODS: Final = 1.3
+"""Distance of two samples, in periods, above which part of the time between them was not converted."""
+SQRT12: Final = math.sqrt(12.0)
+HARMONICS: Final = 32
+ROUNDING_2: Final = 0.25
+"""Greatest variance, in squared steps, that rounding alone can give a constant value: one between two codes."""
+PART_SAMPLES: Final = 1 << 14
+"""Samples per step of the calculation, a whole number of blocks."""
+LEVELS_MAX: Final = 1 << 20
+"""Greatest number of levels that are counted in a table; more are sorted."""
+
+Spans = Sequence[tuple[int, int]]
+
+
+def _same_level(values: Float64Array, width: float, share: Float64Array | None) -> float:
+    """Probability that two of the values, each weighted by its `share` or by 1, are on the same level of a width."""
+    lowest, highest = np.floor(np.array([values.min(), values.max()]) / width + 0.5).tolist()
+    if highest - lowest >= LEVELS_MAX:
+        _, numbered = np.unique(np.floor(values / width + 0.5), return_inverse=True)
+        counts = np.bincount(numbered, None if share is None else np.abs(share)).astype(np.float64)
+    else:
+        counts = np.zeros(int(highest - lowest) + 1)
+        for some in pieces(values.size, PART_SAMPLES):
+            level = values[some] / width
+            level += 0.5
+            np.floor(level, out=level)
+            level -= lowest
+            weights = None if share is None else np.abs(share[some])
+            counts += np.bincount(level.astype(np.int64), weights, counts.size)
+    total = float(counts.sum())
+    return float(np.sum((counts / total) ** 2)) if total > 0 else 1.0
+
+
+def steps_u_w(cells: Cells, spans: Spans, sensor: ErrorBounds) -> float:
+    """Standard uncertainty [W] of the mean power of windows together, from the steps of both converters."""
+    some = [_around(cells, *span) for span in spans]
+    current_a = _joined([cells.current_a[samples] for samples in some])
+    converted = [_converted(cells, span, samples) for span, samples in zip(spans, some, strict=True)]
+    voltage_v, share_a, noise_v2 = (_joined(parts) for parts in zip(*converted, strict=True))
+    current_u_a = step_u(current_a, sensor.current_step_a, cells.noise_a**2)
+    voltage_u_v = step_u(voltage_v, sensor.voltage_step_v, float(noise_v2.min()), share_a)
+    return math.hypot(current_u_a * float(voltage_v.mean()), voltage_u_v * float(current_a.mean()))
+
+
+def _joined(parts: Sequence[Float64Array]) -> Float64Array:
+    return np.concatenate(parts) if len(parts) > 1 else parts[0]
+
+
+def current_step_u_a(cells: Cells, span: tuple[int, int], sensor: ErrorBounds) -> float:
+    """Standard uncertainty [A] of a window's mean current from quantisation."""
+    return step_u(cells.current_a[_around(cells, *span)], sensor.current_step_a, cells.noise_a**2)
+
+
+def voltage_step_u_v(cells: Cells, span: tuple[int, int], sensor: ErrorBounds) -> float:
+    """Standard uncertainty [V] of a window's mean voltage from quantisation."""
+    voltage_v, share_a, noise_v2 = _converted(cells, span, _around(cells, *span))
+    return step_u(voltage_v, sensor.voltage_step_v, float(noise_v2[0]), share_a)
+
+
+def mean_voltage_u_v(cells: Cells, start_ns: int, end_ns: int, sensor: ErrorBounds) -> float:
+    """Standard uncertainty [V] of a window's mean voltage: gain, truncated or rounded codes, steps, scatter."""
+    span = start_ns, end_ns
+    sensor_u_v = sensor.voltage_u_v(float(np.mean(cells.voltage_v[_around(cells, *span)])))
+    return math.hypot(sensor_u_v, voltage_step_u_v(cells, span, sensor), mean_spread_u_v(cells.supply, *span))
+
+
+def _converted(cells: Cells, span: tuple[int, int], some: slice) -> tuple[Float64Array, Float64Array, Float64Array]:
+    """Voltages as converted (bus readings, or every sample), currents at the same times, and their noise [V^2]."""
+    if cells.supply is None:
+        voltage_v = cells.voltage_v[some]
+        return voltage_v, cells.current_a[some], np.array([_quiet_variance(voltage_v)])
+    first, last = np.searchsorted(cells.supply.meter_ns, span).tolist()
+    missing = max(NOISE_SAMPLES - (last - first), 0)
+    near = slice(max(first - missing, 0), last + missing)
+    stray_v = cells.supply.source_v[near][cells.supply.weight[near] >= SURE_WEIGHT]
+    noise_v2 = np.array([_quiet_variance(stray_v)])
+    return cells.supply.reading_v[near], cells.supply.current_a[near], noise_v2
+
+
+def step_u(values: Float64Array, lsb: float, noise_2: float, share: Float64Array | None = None) -> float:
+    """Standard uncertainty of the mean of values quantised in steps of `lsb`.
+
+    With Gaussian noise of sigma before the rounding, the error of a value that could be anywhere within a step is
+    lsb / pi sqrt(1/2 sum_k exp(-(2 pi k sigma / lsb)^2) / k^2); without noise it is lsb / sqrt(12).
+    Values on several levels have an independent error on each level.
+
+    Args:
+        noise_2: variance of the values about their noise-free values, rounding included.
+        share: weight of each value, shape as `values`; None: equal weights.
+    Source: Widrow and Kollar, Quantization Noise (2008), 4.3 (the moment's error series).
+    """
+    if lsb <= 0 or values.size == 0:
+        return 0.0
+    variance = max(noise_2 / lsb**2 - ROUNDING_2, 0.0)
+    k = np.arange(1, HARMONICS + 1)
+    series = float(np.sum(np.exp(-((2 * math.pi * k) ** 2) * variance) / k**2))
+    bias = min(lsb / math.pi * math.sqrt(series / 2), lsb / SQRT12) if variance > 0 else lsb / SQRT12
+    width = lsb * (1 + math.ceil(4 * math.sqrt(variance)))
+    shared = bias * math.sqrt(_same_level(values, width, share))
+    return min(lsb / SQRT12, math.hypot(shared, lsb / SQRT12 / math.sqrt(values.size)))
+
+
+def sampling_u_j(cells: Cells, start_ns: int, end_ns: int, sensor: ErrorBounds) -> float:
+    """Standard uncertainty [J] of an integral of samples: from unsampled time and from the sensor's noise.
+
+    The unsampled part of a sample's period (shunt+bus mode: half of it) shows in the trace itself: the energies from
+    even and from odd samples alone differ as two such halves would. Their differences are summed over blocks of 64
+    samples before they count as independent, so that errors of one sign add up. Unsampled time between periods (the
+    slots of bus readings) shows in the error with which neighbours predict each sample.
+    A load in step with the converter escapes this estimate: docs/method/energy.md, "What is not covered".
+    """
+    some = _around(cells, start_ns, end_ns)
+    current_a, voltage_v = cells.of_samples(cells.current_a, some), cells.of_samples(cells.voltage_v, some)
+    if current_a.size < 3:
+        return 0.0
+    near = _all_neighbours(current_a, voltage_v)
+    cell_s = cells.period_ns * NS
+    count = (end_ns - start_ns) / max(cells.period_ns, 1)
+    unseen = 2.0 * (1.0 - sensor.seen_fraction)
+    noise_w = cells.noise_a * float(np.mean(cells.voltage_v[some]))
+    per_sample_w2 = noise_w**2 + (0.5 * unseen**2 * near.halves_w2(current_a.size) if unseen > 0 else 0.0)
+    slots_j = math.sqrt(near.predicted / (current_a.size - 2)) * _slots_s(cells, start_ns, end_ns)
+    return math.hypot(math.sqrt(count * per_sample_w2) * cell_s, slots_j)
+
+
+def seen_share(cells: Cells, start_ns: int, end_ns: int, sensor: ErrorBounds) -> float:
+    """Part of a window in which the current was converted, according to the samples that arrived."""
+    inside = cells.inside(start_ns, end_ns)
+    samples = int(inside.stop - inside.start) - int(cells.lost_cells(inside).size)
+    length_ns = float(cells.bounds_ns[inside.stop] - cells.bounds_ns[inside.start])
+    return min(sensor.seen_fraction * samples * cells.period_ns / length_ns, sensor.seen_fraction)
+
+
+def _slots_s(cells: Cells, start_ns: int, end_ns: int) -> float:
+    """Root of the summed squares of the unconverted times between two samples [s].
+
+    If the stamps are at uneven distances, a conversion took at most the shortest of them.
+    """
+    inside = cells.inside(start_ns, end_ns)
+    # a slot widens the cells on both sides of it by half of its excess length
+    least_ns = (1 + (SLOT_PERIODS - 1) / 2) * cells.shortest_ns
+    wide = []
+    for some in pieces(inside.stop - inside.start, PART_SAMPLES):
+        of_all = slice(inside.start + some.start, inside.start + some.stop)
+        lengths_ns = np.diff(cells.bounds_ns[of_all.start : of_all.stop + 1])
+        lengths_ns = without(lengths_ns, cells.lost_cells(of_all))
+        wide.append(lengths_ns[lengths_ns > least_ns] - cells.shortest_ns)
+    return float(np.sqrt(2 * np.sum(np.concatenate(wide).astype(np.float64) ** 2))) * NS
+
+
+class _Neighbours(NamedTuple):
+    """Squared differences between samples and their neighbours, summed over all samples that have both [W^2]."""
+
+    independent: float
+    """Every second sample less the mean of its neighbours, squared: twice the variance of a half."""
+    blocks: float
+    """Like `independent`, with the differences summed over each block of samples before squaring."""
+    predicted: float
+    """Every sample less the mean of its neighbours, squared."""
+
+    def halves_w2(self, samples: int) -> float:
+        """Variance per sample of (energy from even samples minus energy from odd ones) [W^2]."""
+        return max(self.independent, self.blocks) / samples
+
+
+def _all_neighbours(current_a: Float64Array, voltage_v: Float64Array) -> _Neighbours:
+    """Differences of the power of samples, shape (n,), computed a part at a time."""
+    independent = blocks = predicted = 0.0
+    for some in pieces(current_a.size - 2, PART_SAMPLES):
+        around = slice(some.start, some.stop + 2)
+        own_w = current_a[around] * voltage_v[around]
+        beside = own_w[1:-1] - (own_w[:-2] + own_w[2:]) / 2
+        difference = beside[::2]
+        starts = np.arange(0, difference.size, BLOCK_SAMPLES // 2)
+        independent += 4.0 / 3.0 * float(np.sum(difference**2))
+        blocks += float(np.sum(np.add.reduceat(difference, starts) ** 2))
+        predicted += float(np.sum(beside**2))
+    return _Neighbours(independent, blocks, predicted)
+
+
+def _quiet_variance(values: Float64Array) -> float:
+    """Lower quartile of the variances within stretches of 16 values; 0 if there are none."""
+    whole = values.size // NOISE_SAMPLES * NOISE_SAMPLES
+    variances = stretch_variances(values[:whole], NOISE_SAMPLES)
+    return float(np.quantile(variances, 0.25, overwrite_input=True)) if variances.size else 0.0
+
+
+def _around(cells: Cells, start_ns: int, end_ns: int) -> slice:
+    """The window's cells, or at least 256 around a short window."""
+    inside = cells.inside(start_ns, end_ns)
+    missing = max(SAMPLES_MIN - (inside.stop - inside.start), 0)
+    return slice(max(inside.start - missing // 2, 0), inside.stop + missing // 2)

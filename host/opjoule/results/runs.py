@@ -18,10 +18,9 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from opjoule.base.errors import BadInput, OpJouleError
-from opjoule.energy.operations.schemas import BY_NAME
+from opjoule.energy.operations.tables import BY_NAME
 from opjoule.energy.sensor_calibration import Correction, SensorCalibration
-from opjoule.energy.trace.parquet_file import checked_metadata, open_parquet
-from opjoule.energy.trace.schemas import POWER
+from opjoule.energy.trace.parquet_file import POWER, checked_metadata, open_parquet
 from opjoule.results.long_table import long_table
 from opjoule.results.quantities import quantity
 from opjoule.results.recorded import corrected_trace

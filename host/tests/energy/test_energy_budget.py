@@ -13,12 +13,11 @@ import pytest
 from opjoule.base.coverage import student_t
 from opjoule.base.errors import WindowError
 from opjoule.energy.baseline import idle_power, marginal_energy
-from opjoule.energy.budget import PARTS, Budget
+from opjoule.energy.budget import PARTS, Budget, step_u
 from opjoule.energy.error_bounds import CURRENT, SHUNT, ErrorBounds
 from opjoule.energy.repeats import long_block_errors, repeat_standard_u, standard_error
 from opjoule.energy.sensor_calibration import SensorCalibration
 from opjoule.energy.trace.power_trace import PowerTrace
-from opjoule.energy.uncertainty import step_u
 from opjoule.energy.window import Window, window_energy_j
 from opjoule.meters.chips.ina219 import ina219_breakout
 from opjoule.runs.record.json_file import plain

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from opjoule.energy.cells import Cells
-from opjoule.energy.in_step import in_step_notices
 from opjoule.energy.trace.power_trace import PowerTrace
+from opjoule.energy.unseen_current import in_step_notices
 from opjoule.meters.chips.ina219 import ina219_breakout
 
 COUNT = 8_000

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from opjoule.energy.cells import Cells
 from opjoule.energy.moving_current import BLOCK, TOGETHER, most_fast_a2, moving_current
-from opjoule.energy.near_range import near_range_notices
 from opjoule.energy.trace.power_trace import PowerTrace
+from opjoule.energy.unseen_current import near_range_notices
 from opjoule.meters.chips.ina219 import ina219_breakout
 
 PERIOD_NS = 532_000

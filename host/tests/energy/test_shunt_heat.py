@@ -11,11 +11,10 @@ from hypothesis import strategies as st
 from opjoule.energy.baseline import idle_power, marginal_energy
 from opjoule.energy.calibration.fitting import CalibrationFault, ReferencePoint, calibrate
 from opjoule.energy.calibration.reference import other_meter
-from opjoule.energy.calibration.warming import STEADY_S, PointCourse, time_constant
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import Shunt
 from opjoule.energy.sensor_calibration import SensorCalibration
-from opjoule.energy.shunt_heat import LN_TAU_U, TAU_S, Heating, warmth
+from opjoule.energy.shunt_heat import LN_TAU_U, STEADY_S, TAU_S, Heating, PointCourse, time_constant, warmth
 from opjoule.energy.trace.power_trace import Gap, PowerTrace
 from opjoule.energy.window import Window, window_energy_j
 from opjoule.meters.chips.ina219 import ina219_breakout

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from opjoule.energy.cells import Cells
 from opjoule.energy.trace.power_trace import PowerTrace
-from opjoule.energy.window_edges import alignment_u_j
+from opjoule.energy.window import alignment_u_j
 from phase_coverage import trials  # path set above
 
 PERIOD_NS = 500_000

@@ -11,12 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 from opjoule.base.errors import RecordFault
 from opjoule.boards.programs.probe import LINE_MAX, ProbeAnswer, probe_line
-from opjoule.energy.operations import schemas
 from opjoule.energy.operations.board_files import read_events, read_system
-from opjoule.energy.operations.tables import read_operations
+from opjoule.energy.operations.tables import OPERATIONS, SYSTEM, read_operations
 from opjoule.energy.trace import parquet_file
 from opjoule.energy.trace.journal import read_trace
-from opjoule.energy.trace.schemas import POWER
+from opjoule.energy.trace.parquet_file import POWER
 
 FUZZ = Path(__file__).parents[3] / "fuzz"
 sys.path.insert(0, str(FUZZ))
@@ -59,7 +58,7 @@ def test_an_event_that_no_table_holds_is_named(tmp_path, line):
 
 def test_a_sample_that_no_table_holds_is_named(tmp_path):
     path = tmp_path / "a.system.csv"
-    names = schemas.SYSTEM.names
+    names = SYSTEM.names
     path.write_text(",".join(names) + "\n" + ",".join("9" * 30 for _ in names) + "\n")
     with pytest.raises(RecordFault, match="line 2 is not a system sample"):
         read_system(path)
@@ -82,7 +81,7 @@ def claims(path, schema, rows):
     ("name", "schema", "read"),
     [
         ("power.parquet", POWER, lambda path: read_trace(path.parent)),
-        ("operations.parquet", schemas.OPERATIONS, read_operations),
+        ("operations.parquet", OPERATIONS, read_operations),
     ],
 )
 def test_a_file_that_claims_more_rows_than_its_bytes_hold_fills_no_memory(tmp_path, monkeypatch, name, schema, read):

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from operation_log_writer import byte_size, log, operation
 from opjoule.clocks.exchanges import BOARD_EXCHANGES, METER_EXCHANGES, Exchange, ExchangeFile
-from opjoule.energy.operations import schemas
+from opjoule.energy.operations.tables import SYSTEM
 from opjoule.energy.trace.journal import TraceJournal
 from opjoule.energy.trace.power_trace import Gap
 from opjoule.meters.chips.ina219 import ina219_breakout
@@ -114,14 +114,14 @@ def _events(repeat: int) -> str:
 
 
 def _system(repeat: int) -> str:
-    lines = [",".join(schemas.SYSTEM.names)]
+    lines = [",".join(SYSTEM.names)]
     for number in range(30):
         row = {
             "board_ns": _board_ns(repeat, 1.2 + number / 20),
             "cpu_busy_s": number / 20,
             "rss_bytes": 1 << 20,
         }
-        lines.append(",".join(str(row.get(name, 0)) for name in schemas.SYSTEM.names))
+        lines.append(",".join(str(row.get(name, 0)) for name in SYSTEM.names))
     return "\n".join(lines) + "\n"
 
 

@@ -12,9 +12,8 @@ import numpy as np
 import pyarrow as pa
 from opjoule.base.notices import Notice, NoticeKind
 from opjoule.clocks.clock_map import ClockMap
-from opjoule.energy.operations import schemas
 from opjoule.energy.operations.operation_table import OperationTable
-from opjoule.energy.operations.tables import write_operations
+from opjoule.energy.operations.tables import EVENTS, SYSTEM, write_operations
 from opjoule.energy.trace.journal import TraceJournal, to_parquet
 from opjoule.energy.trace.parquet_file import write_parquet
 from opjoule.energy.trace.power_trace import Gap
@@ -147,21 +146,21 @@ def _write_system(directory: Path, rng: np.random.Generator) -> None:
         "device_read_bytes": np.cumsum(rng.integers(0, 9000, time_s.size)),
         "dirty_bytes": dirty.astype(np.int64),
     }
-    columns = {name: steps.get(name, np.zeros(time_s.size)) for name in schemas.SYSTEM.names}
+    columns = {name: steps.get(name, np.zeros(time_s.size)) for name in SYSTEM.names}
     arrays = [
         pa.array(columns[field.name], field.type)
         if columns[field.name].dtype != np.float64 or field.type == pa.float64()
         else pa.array(columns[field.name].astype(np.int64))
-        for field in schemas.SYSTEM
+        for field in SYSTEM
     ]
-    write_parquet(directory / "system.parquet", schemas.SYSTEM, [pa.table(arrays, schema=schemas.SYSTEM)])
+    write_parquet(directory / "system.parquet", SYSTEM, [pa.table(arrays, schema=SYSTEM)])
 
 
 def _write_events(directory: Path) -> None:
     rows = [_event("flush", 12.5 + 2 * k, 12.9 + 2 * k) for k in range(5)]
     rows += [_event("compaction", 13.0 + 3 * k, 14.6 + 3 * k) for k in range(4)]
     rows += [_event("sync", 22.0, 23.8)]
-    write_parquet(directory / "events.parquet", schemas.EVENTS, [pa.Table.from_pylist(rows, schema=schemas.EVENTS)])
+    write_parquet(directory / "events.parquet", EVENTS, [pa.Table.from_pylist(rows, schema=EVENTS)])
 
 
 def _event(name: str, start_s: float, end_s: float) -> dict[str, Any]:

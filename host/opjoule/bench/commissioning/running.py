@@ -14,8 +14,8 @@ from opjoule.boards.board import Board
 from opjoule.clocks.exchanges import BOARD_EXCHANGES, METER_EXCHANGES, Exchange, read_exchanges
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import ErrorBounds
-from opjoule.energy.operations import schemas
 from opjoule.energy.operations.board_files import BoardEdges, load_changes, read_events, read_system, sync_edges
+from opjoule.energy.operations.tables import EVENTS
 from opjoule.energy.trace.journal import SyncEdges, further_numbers, read_edges, read_trace
 from opjoule.energy.trace.power_trace import PowerTrace
 from opjoule.meters.capture import CaptureSummary
@@ -58,7 +58,7 @@ class DeskRecording:
     def edges_made(self) -> BoardEdges:
         """Sync edges that the board made, in order of time."""
         tables = list(self.events.values())
-        events = pa.concat_tables(tables).sort_by("board_ns") if tables else schemas.EVENTS.empty_table()
+        events = pa.concat_tables(tables).sort_by("board_ns") if tables else EVENTS.empty_table()
         return sync_edges(events)
 
     def load_changes(self) -> list[BoardEdges]:

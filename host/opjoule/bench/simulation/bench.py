@@ -17,8 +17,7 @@ from opjoule.bench.simulation.imperfections import Imperfections
 from opjoule.bench.simulation.power_model import Supply
 from opjoule.bench.simulation.rig_simulator import RigSimulator, known_load
 from opjoule.energy.calibration.means import ReadPoint
-from opjoule.energy.calibration.reference import Reference
-from opjoule.energy.calibration.typed import TypedQuantity, TypedReference
+from opjoule.energy.calibration.reference import Reference, TypedQuantity, TypedReference
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.energy.trace.journal import read_edges, read_trace

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from opjoule.energy.operations.computer_load import COLUMNS
+from opjoule.energy.operations.board_files import COLUMNS
 
 PERIOD_S: Final = 1.0
 _BUSY: Final = (0, 1, 2, 7)

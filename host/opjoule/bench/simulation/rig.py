@@ -33,7 +33,7 @@ from opjoule.boards.state.board_state import read_facts
 from opjoule.boards.state.state_settings import AS_SIMULATED, StateSettings
 from opjoule.boards.virtual.machine import Machine
 from opjoule.clocks.exchanges import Exchange
-from opjoule.energy.operations.computer_load import COMPUTER
+from opjoule.energy.operations.board_files import COMPUTER
 
 SIMULATED_FILES: Final = "build/simulated-files"
 """Folder below the clone for the files of simulated boards, with one folder per measurement."""

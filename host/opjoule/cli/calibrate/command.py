@@ -30,8 +30,7 @@ from opjoule.energy.calibration.calibration_file import (
     read_calibration,
     write_calibration,
 )
-from opjoule.energy.calibration.drift import deviations
-from opjoule.energy.calibration.fitting import CalibrationFault, Fitted, calibrate
+from opjoule.energy.calibration.fitting import CalibrationFault, Fitted, calibrate, deviations
 from opjoule.energy.calibration.library import find_calibration
 from opjoule.energy.calibration.means import ReadPoint
 from opjoule.energy.error_bounds import CHIP_PER_K, SHUNT_PER_K, SQRT3, ErrorBounds

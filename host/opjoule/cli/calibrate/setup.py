@@ -25,12 +25,17 @@ from opjoule.cli.calibrate.options import CalibrateOptions
 from opjoule.clocks.exchanges import METER_EXCHANGES, fit_exchanges, read_exchanges
 from opjoule.energy.calibration.fitting import CalibrationFault, ReferencePoint
 from opjoule.energy.calibration.means import ReadPoint
-from opjoule.energy.calibration.reference import Reference, other_meter
-from opjoule.energy.calibration.typed import Ask, TypedQuantity, TypedReference, typed_reference
-from opjoule.energy.calibration.warming import STEADY_S
+from opjoule.energy.calibration.reference import (
+    Ask,
+    Reference,
+    TypedQuantity,
+    TypedReference,
+    other_meter,
+    typed_reference,
+)
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import ErrorBounds
-from opjoule.energy.shunt_heat import Heating
+from opjoule.energy.shunt_heat import STEADY_S, Heating
 from opjoule.meters.registry import open_meter
 from opjoule.runs.evaluation.clock_rates import odd_meter_clock
 from opjoule.runs.measuring.open_meter import Calibrations, OpenMeter, opened_meter

@@ -6,14 +6,13 @@ from typing import Final, Self
 
 import numpy as np
 
+from opjoule.energy.budget import current_step_u_a, mean_spread_u_v, voltage_step_u_v
 from opjoule.energy.calibration.fitting import CalibrationFault
-from opjoule.energy.calibration.warming import KEPT_FROM, PointCourse
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.energy.repeats import standard_error
-from opjoule.energy.supply_voltage import mean_spread_u_v
+from opjoule.energy.shunt_heat import KEPT_FROM, PointCourse
 from opjoule.energy.trace.power_trace import Float64Array
-from opjoule.energy.uncertainty import current_step_u_a, voltage_step_u_v
 
 STEADY_SHARE: Final = 0.02
 """Largest difference between the means of the second and first half, as a share of the current."""

@@ -1,13 +1,15 @@
-"""Text files that loader and probe write on the board: events (JSON lines) and system samples (CSV).
+"""Text files of the work: events (JSON lines) and system samples (CSV) of the board, the load of a simulating computer.
 
 If their writer was killed, a file may end inside a line; this last line is left out.
 """
+
+from __future__ import annotations
 
 import json
 from bisect import bisect_left
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Self
 
 import msgspec
 import numpy as np
@@ -17,8 +19,8 @@ import pyarrow.compute as pc
 from pyarrow import csv as pa_csv
 
 from opjoule.base.errors import RecordFault
-from opjoule.energy.operations import schemas
 from opjoule.energy.operations.operation_table import KINDS_MAX, LOADER_KINDS, OperationTable
+from opjoule.energy.operations.tables import EVENTS, SYSTEM
 from opjoule.energy.trace.power_trace import Float64Array, Int64Array
 
 SYNC_EDGE = "sync-edge"
@@ -61,7 +63,7 @@ def read_events(path: Path) -> pa.Table:
     lines = enumerate(_lines(path), start=1)
     rows = [_event(path, number, line) for number, line in lines if line.strip()]
     rows.sort(key=lambda row: row.board_ns)
-    return pa.Table.from_pylist([msgspec.structs.asdict(row) for row in rows], schema=schemas.EVENTS)
+    return pa.Table.from_pylist([msgspec.structs.asdict(row) for row in rows], schema=EVENTS)
 
 
 def read_system(path: Path) -> pa.Table:
@@ -70,7 +72,7 @@ def read_system(path: Path) -> pa.Table:
     if not lines:
         raise RecordFault(f"{path}: empty, expected a header line of system samples")
     header = lines[0].split(",")
-    missing = [name for name in schemas.SYSTEM.names if name not in header]
+    missing = [name for name in SYSTEM.names if name not in header]
     if missing:
         raise RecordFault(f"{path}: line 1: no column '{missing[0]}'")
     table = _numbers(lines)
@@ -137,14 +139,12 @@ def _numbers(lines: list[str]) -> pa.Table | None:
         table = pa_csv.read_csv(
             pa.py_buffer("".join(f"{line}\n" for line in lines).encode()),
             parse_options=pa_csv.ParseOptions(quote_char=False, ignore_empty_lines=False),
-            convert_options=pa_csv.ConvertOptions(
-                column_types=schemas.SYSTEM, null_values=[], include_columns=schemas.SYSTEM.names
-            ),
+            convert_options=pa_csv.ConvertOptions(column_types=SYSTEM, null_values=[], include_columns=SYSTEM.names),
         )
     except pa.ArrowInvalid:
         return None
     is_whole = not any(column.null_count for column in table.columns)
-    return table.cast(schemas.SYSTEM).combine_chunks() if is_whole else None
+    return table.cast(SYSTEM).combine_chunks() if is_whole else None
 
 
 class _Event(msgspec.Struct):
@@ -170,3 +170,48 @@ def _event(path: Path, number: int, line: str) -> _Event:
         return _EVENT.decode(line)
     except (msgspec.MsgspecError, RecursionError):
         raise RecordFault(f"{path}: line {number} is not an event: {line[:60]!r}") from None
+
+
+COMPUTER: Final = "computer.csv"
+"""File in raw/."""
+COLUMNS: Final = ("board_ns", "processors", "busy_s", "own_s")
+
+
+@dataclass(frozen=True)
+class ComputerLoad:
+    """Processor time at moments of the simulated board's clock, which is the computer's; each array of shape (n,)."""
+
+    board_ns: Int64Array
+    processors: Float64Array
+    """Number of processors at work."""
+    busy_s: Float64Array
+    """Time of all processors together that was not idle, cumulative; time taken by other virtual machines counts."""
+    own_s: Float64Array
+    """Part of it of the simulated rig, the programs on its board, and the kernel's threads, cumulative."""
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Reads the file; a last line that was cut off is left out. Raises: RecordFault: it has other contents."""
+        try:
+            lines = path.read_text(encoding="utf-8").split("\n")[:-1]
+            head, *rows = [line.split(",") for line in lines] or [[]]
+            if tuple(head) != COLUMNS:
+                raise ValueError("expected a header line")
+            stamps = np.array([int(row[0]) for row in rows], np.int64)
+            numbers = np.array([row[1:] for row in rows], np.float64).reshape(-1, len(COLUMNS) - 1)
+        except (OSError, ValueError) as error:
+            raise RecordFault(f"{path}: not samples of a computer's processors: {error}") from None
+        return cls(stamps, *numbers.T)
+
+    def others_share(self, start_board_ns: int, end_board_ns: int) -> float:
+        """Mean share of the processors that other programs took in a stretch of time; 0 where it was not sampled."""
+        if not self.board_ns.size:
+            return 0.0
+        first_ns, last_ns = self.board_ns[[0, -1]].tolist()
+        start_ns, end_ns = max(start_board_ns, first_ns), min(end_board_ns, last_ns)
+        lasts_s = float(end_ns - start_ns) * 1e-9
+        if lasts_s <= 0.0:
+            return 0.0
+        since_s = (self.board_ns - start_ns) * 1e-9
+        taken_s = np.diff(np.interp([0.0, lasts_s], since_s, self.busy_s - self.own_s))
+        return max(float(taken_s[0]), 0.0) / (float(self.processors.mean()) * lasts_s)

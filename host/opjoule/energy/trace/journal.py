@@ -25,15 +25,25 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from opjoule.base.errors import RecordFault, naming
-from opjoule.energy.trace import schemas
-from opjoule.energy.trace.parquet_file import ROW_GROUP_ROWS, open_parquet, readable, write_parquet
+from opjoule.energy.trace.parquet_file import (
+    BUS,
+    EDGES,
+    GAPS,
+    POWER,
+    ROW_GROUP_ROWS,
+    check_columns,
+    check_version,
+    open_parquet,
+    readable,
+    write_parquet,
+)
 from opjoule.energy.trace.power_trace import Gap, PowerTrace
 from opjoule.energy.trace.supply_line import BusReadings
 
 FLUSH_PERIOD_S = 1.0
 _SAMPLE_BYTES = 24
 """Least size of one sample in a stream."""
-TABLES = {"power": schemas.POWER, "gaps": schemas.GAPS, "edges": schemas.EDGES, "bus": schemas.BUS}
+TABLES = {"power": POWER, "gaps": GAPS, "edges": EDGES, "bus": BUS}
 ALWAYS = ("power", "gaps", "edges")
 """Tables that every trace has, even if they are empty."""
 
@@ -212,7 +222,7 @@ def read_trace(directory: Path, sensor: int = 0) -> PowerTrace:
         meter_ns, current_a, voltage_v, clipped = _samples(directory, sensor)
         gaps = [Gap(**row) for row in _table(directory, "gaps", sensor).to_pylist()]
         bus = _table(directory, "bus", sensor)
-        columns = [bus.column(name).to_numpy() for name in schemas.BUS.names]
+        columns = [bus.column(name).to_numpy() for name in BUS.names]
         trace = PowerTrace.of(meter_ns, current_a, voltage_v, gaps, clipped)
         return replace(trace, bus=BusReadings(*columns) if len(bus) else None).on_supply_line()
     except ValueError as fault:
@@ -253,10 +263,10 @@ def to_parquet(directory: Path, read: PowerTrace | None = None) -> list[Path]:
 
 
 def _power_parts(trace: PowerTrace) -> Iterator[pa.Table]:
-    columns = [getattr(trace, name) for name in schemas.POWER.names]
+    columns = [getattr(trace, name) for name in POWER.names]
     for at in range(0, len(trace), ROW_GROUP_ROWS):
         arrays = [pa.array(column[at : at + ROW_GROUP_ROWS]) for column in columns]
-        yield pa.table(arrays, schema=schemas.POWER)
+        yield pa.table(arrays, schema=POWER)
 
 
 def read_stream(path: Path, name: str) -> Iterator[pa.RecordBatch]:
@@ -272,11 +282,11 @@ def read_stream(path: Path, name: str) -> Iterator[pa.RecordBatch]:
         except (pa.ArrowException, ValueError, OSError) as fault:
             raise RecordFault(f"{path}: not a readable Arrow stream: {str(fault).splitlines()[0]}") from None
         schema = TABLES[name]
-        schemas.check_version(reader.schema, schema, path)
+        check_version(reader.schema, schema, path)
         while True:
             try:
                 batch = reader.read_next_batch()
-                schemas.check_columns(batch.schema, schema, path)
+                check_columns(batch.schema, schema, path)
                 yield batch.select(schema.names)
             except (StopIteration, pa.ArrowException, ValueError, OSError):
                 return
@@ -299,7 +309,7 @@ def _samples(directory: Path, sensor: int) -> list[npt.NDArray[Any]]:
         rows, batches = stream.stat().st_size // _SAMPLE_BYTES, read_stream(stream, "power")
     else:
         raise RecordFault(f"{directory}: no power trace (neither {parquet.name} nor raw/{stream.name})")
-    columns = [np.empty(rows, field.type.to_pandas_dtype()) for field in schemas.POWER]
+    columns = [np.empty(rows, field.type.to_pandas_dtype()) for field in POWER]
     filled = 0
     for batch in batches:
         if filled + batch.num_rows > columns[0].size:  # the stream grows while it is read

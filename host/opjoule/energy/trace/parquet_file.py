@@ -1,18 +1,90 @@
-"""All Parquet files of a record: checked when they are read; complete or absent, and written in row groups."""
+"""All Parquet files of a record: checked when they are read; complete or absent, and written in row groups.
+
+The metadata of every file contains its schema's name and version. A stretch of power.parquet is read without the rest.
+"""
 
 import itertools
+import json
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from opjoule.base.errors import RecordFault
+from opjoule.base.errors import NewerSchema, RecordFault
 from opjoule.base.files import rewriting
-from opjoule.energy.trace.schemas import check_columns, check_version
+from opjoule.energy.trace.power_trace import Int64Array, PowerTrace
+
+SCHEMA_KEY = b"opjoule.schema"
+
+
+def versioned(name: str, version: int, **columns: pa.DataType) -> pa.Schema:
+    """The columns of a table, with `{"name", "version"}` under the key `opjoule.schema` of the metadata."""
+    stated = json.dumps({"name": name, "version": version}).encode()
+    return pa.schema(list(columns.items()), {SCHEMA_KEY: stated})
+
+
+POWER = versioned("power", 2, meter_ns=pa.int64(), current_a=pa.float64(), voltage_v=pa.float64(), clipped=pa.bool_())
+GAPS = versioned(
+    "gaps",
+    2,
+    start_meter_ns=pa.int64(),
+    end_meter_ns=pa.int64(),
+    lost_samples=pa.int64(),
+    charge_c=pa.float64(),
+    reason=pa.string(),
+    clipped_samples=pa.int64(),
+)
+BUS = versioned("bus", 1, meter_ns=pa.int64(), voltage_v=pa.float64())
+EDGES = versioned("edges", 1, meter_ns=pa.int64(), level=pa.int8(), index=pa.int64())
+
+
+def check_version(schema: pa.Schema, wanted: pa.Schema, path: Path) -> None:
+    """Checks name and version of a file's schema, of which `wanted` is the newest version.
+
+    Raises: RecordFault: the file has no version, an older one, or another table. NewerSchema: a newer version.
+    """
+    try:
+        stored_name, version = _stated(schema)
+    except (KeyError, ValueError, TypeError, OverflowError, RecursionError):
+        why = "no schema version in its metadata: it is not part of a run record"
+        raise RecordFault(f"{path}: {why}") from None
+    name, newest = _stated(wanted)
+    if stored_name != name:
+        raise RecordFault(f"{path}: contains '{stored_name}', expected '{name}'")
+    if version > newest:
+        raise NewerSchema(path, name, version, newest)
+    if version < newest:
+        raise RecordFault(f"{path}: schema '{name}' version {version}, this program reads version {newest}")
+
+
+def _stated(schema: pa.Schema) -> tuple[str, int]:
+    stored = json.loads((schema.metadata or {})[SCHEMA_KEY])
+    return str(stored["name"]), int(stored["version"])
+
+
+def check_columns(schema: pa.Schema, wanted: pa.Schema, path: Path) -> None:
+    """Checks a table's columns.
+
+    Raises: RecordFault: a column is missing, is there twice or has another type, or a name is not text.
+    """
+    try:
+        names = list(schema.names)
+    except UnicodeDecodeError:
+        raise RecordFault(f"{path}: damaged: the name of a column is not text") from None
+    for field in wanted:
+        if (count := names.count(field.name)) != 1:
+            what = f"{count} columns are called" if count else "there is no column"
+            raise RecordFault(f"{path}: damaged: {what} '{field.name}'")
+        types = schema.field(field.name).type, field.type
+        if types[0] != types[1] and not all(map(pa.types.is_dictionary, types)):
+            raise RecordFault(f"{path}: damaged: column '{field.name}' is {types[0]}")
+
 
 ROW_GROUP_ROWS: Final = 1 << 20
 EXAMINED_ROWS: Final = 1 << 18
@@ -110,3 +182,55 @@ def _repeats(column: pa.ChunkedArray) -> bool:
     """Whether values repeat often enough for a dictionary: a converter's steps do, a noisy current does not."""
     some = column.slice(0, EXAMINED_ROWS)
     return bool(pa.types.is_dictionary(column.type) or pc.count_distinct(some).as_py() <= len(some) / 4)
+
+
+COLUMNS = ["meter_ns", "current_a", "voltage_v"]
+KEPT = 3
+"""Number of row groups that stay in memory."""
+
+
+class StretchReader:
+    """Reads a row group at a time; the last few stay in memory."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises: RecordFault: the file is not readable."""
+        self._file, self._path = open_parquet(path, POWER), path
+        self._group = lru_cache(KEPT)(self._read)
+        # The times are read, not taken from the file's statistics: on damaged ones pyarrow would end the process.
+        with readable(path):
+            firsts = [self._first_of(number) for number in range(self._file.num_row_groups)]
+        self._first_ns = np.array([first_ns for first_ns in firsts if first_ns is not None], np.int64)
+
+    def _first_of(self, group: int) -> int | None:
+        """The time of a row group's first sample; None if it has none."""
+        batches = self._file.iter_batches(1, row_groups=[group], columns=COLUMNS[:1])
+        return next((int(batch.column(0)[0].as_py()) for batch in batches), None)
+
+    def between(self, start_ns: int, end_ns: int) -> PowerTrace:
+        """The samples of a stretch of the meter's clock and two more on either side, as recorded, without gaps."""
+        first = max(int(np.searchsorted(self._first_ns, start_ns, "right")) - 1, 0)
+        last = max(int(np.searchsorted(self._first_ns, end_ns, "left")), first + 1)
+        read = self._groups(first, last)
+        some = around(read.meter_ns, start_ns, end_ns)
+        before, behind = first > 0 and some.start == 0, last < self._first_ns.size and some.stop > len(read)
+        if before or behind:
+            read = self._groups(first - before, last + behind)
+            some = around(read.meter_ns, start_ns, end_ns)
+        return PowerTrace(read.meter_ns[some], read.current_a[some], read.voltage_v[some])
+
+    def _groups(self, first: int, last: int) -> PowerTrace:
+        parts = [self._group(number) for number in range(first, last)]
+        if len(parts) == 1:
+            return parts[0]
+        return PowerTrace.of(*(np.concatenate([getattr(part, name) for part in parts]) for name in COLUMNS))
+
+    def _read(self, group: int) -> PowerTrace:
+        with readable(self._path):
+            table = self._file.read_row_group(group, columns=COLUMNS)
+            return PowerTrace.of(*(table[name].to_numpy() for name in COLUMNS))
+
+
+def around(meter_ns: Int64Array, start_ns: int, end_ns: int) -> slice:
+    """The samples of a stretch and up to two more on either side."""
+    first, last = np.searchsorted(meter_ns, [start_ns, end_ns]).tolist()
+    return slice(max(first - 2, 0), last + 2)

@@ -12,7 +12,7 @@ neighbours on both sides:
   slope. Readings cannot scatter less than R times the unpredicted current: this bounds R if nothing else does.
 * V0 is linear from reading to reading; each reading is averaged with its neighbours by weight.
 
-`opjoule.energy.supply_voltage` estimates the uncertainty of the result.
+`opjoule.energy.budget` estimates the uncertainty of the result.
 """
 
 from __future__ import annotations

@@ -16,8 +16,8 @@ import pyarrow as pa
 
 from opjoule.base.files import rewriting
 from opjoule.energy.step_integral import NS
+from opjoule.energy.trace.parquet_file import StretchReader, around
 from opjoule.energy.trace.power_trace import PowerTrace
-from opjoule.energy.trace.stretch_reader import StretchReader, around
 from opjoule.pages.drawing.pyramid import POWER, WHOLE, Pyramid
 from opjoule.results.packing import Floats
 from opjoule.results.recorded import TimeAxis

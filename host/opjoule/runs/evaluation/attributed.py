@@ -22,8 +22,8 @@ from opjoule.base.notices import Notice, NoticeKind
 from opjoule.base.units import Cause, Quantity, missing
 from opjoule.boards.databases.registry import background_threads
 from opjoule.energy.baseline import MarginalEnergy
-from opjoule.energy.operations import schemas
 from opjoule.energy.operations.operation_table import OperationTable
+from opjoule.energy.operations.tables import ATTRIBUTION
 from opjoule.runs.evaluation.aligned_trace import AlignedTrace
 from opjoule.runs.evaluation.quantities.attribution import READS
 from opjoule.runs.evaluation.quantities.repeat import Repeat, RepeatEnergy, SystemSamples
@@ -191,7 +191,7 @@ def _only_reads(operations: OperationTable) -> bool:
 
 def course_table(repeats: Sequence[Repeat]) -> pa.Table:
     """attribution.parquet: each part's energy above idle over time."""
-    tables = [schemas.ATTRIBUTION.empty_table()]
+    tables = [ATTRIBUTION.empty_table()]
     for repeat in repeats:
         if isinstance(repeat.attribution, Quantity):
             continue
@@ -204,5 +204,5 @@ def course_table(repeats: Sequence[Repeat]) -> pa.Table:
                 pa.array([name] * energy_j.size),
                 pa.array(energy_j),
             ]
-            tables.append(pa.Table.from_arrays(columns, schema=schemas.ATTRIBUTION))
+            tables.append(pa.Table.from_arrays(columns, schema=ATTRIBUTION))
     return pa.concat_tables(tables)

@@ -16,11 +16,10 @@ from opjoule.base.notices import Notice, NoticeKind
 from opjoule.clocks.signature import DELAY_U_NS, SignatureFit
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import ErrorBounds
-from opjoule.energy.operations import schemas
 from opjoule.energy.operations.board_files import load_changes, read_system, sync_edges, without_operations
 from opjoule.energy.operations.operation_table import OperationTable
 from opjoule.energy.operations.played_signature import fit_played
-from opjoule.energy.operations.tables import write_operations
+from opjoule.energy.operations.tables import EVENTS, SYSTEM, write_operations
 from opjoule.energy.trace.journal import further_numbers, read_edges, read_trace, to_parquet
 from opjoule.energy.trace.parquet_file import write_parquet
 from opjoule.energy.trace.power_trace import PowerTrace
@@ -143,10 +142,10 @@ def _operations(record: RunRecord, logged: LoggedOperations) -> None:
 
 
 def _tables(record: RunRecord, events: BoardEvents) -> None:
-    write_parquet(record.path("events.parquet"), schemas.EVENTS, [without_operations(events.table)])
+    write_parquet(record.path("events.parquet"), EVENTS, [without_operations(events.table)])
     parts = [read_system(path) for path in record.raw_files("*.system.csv") if path.stat().st_size]
-    table = pa.concat_tables(parts).sort_by("board_ns") if parts else schemas.SYSTEM.empty_table()
-    write_parquet(record.path("system.parquet"), schemas.SYSTEM, [table.cast(schemas.SYSTEM)])
+    table = pa.concat_tables(parts).sort_by("board_ns") if parts else SYSTEM.empty_table()
+    write_parquet(record.path("system.parquet"), SYSTEM, [table.cast(SYSTEM)])
 
 
 def _mark_phases(record: RunRecord, events: BoardEvents) -> None:

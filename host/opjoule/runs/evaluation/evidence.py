@@ -11,8 +11,8 @@ from opjoule.base.errors import RecordFault
 from opjoule.base.notices import Notice, NoticeKind
 from opjoule.clocks.exchanges import BOARD_EXCHANGES, METER_EXCHANGES, Exchange, read_exchanges
 from opjoule.energy.error_bounds import ErrorBounds
-from opjoule.energy.operations import schemas
 from opjoule.energy.operations.board_files import read_events
+from opjoule.energy.operations.tables import EVENTS
 from opjoule.runs.record.run_record import RunRecord
 
 
@@ -54,7 +54,7 @@ class BoardEvents:
     def table(self) -> pa.Table:
         """All events in order of time."""
         parts = list(self.by_file.values())
-        return pa.concat_tables(parts).sort_by("board_ns") if parts else schemas.EVENTS.empty_table()
+        return pa.concat_tables(parts).sort_by("board_ns") if parts else EVENTS.empty_table()
 
 
 def _exchanges(record: RunRecord, name: str) -> list[Exchange]:

@@ -19,7 +19,7 @@ import numpy as np
 from opjoule.base.notices import Notice, NoticeKind
 from opjoule.base.units import Quantity
 from opjoule.energy.budget import Budget
-from opjoule.energy.operations.computer_load import ComputerLoad
+from opjoule.energy.operations.board_files import ComputerLoad
 from opjoule.energy.repeats import chi_square_probability, student_probability
 from opjoule.energy.trace.power_trace import Float64Array
 from opjoule.runs.evaluation.quantities.definition import Definition

@@ -18,13 +18,11 @@ from opjoule.base.errors import DataFault, RecordFault
 from opjoule.base.notices import Grade, Notice, NoticeKind
 from opjoule.base.units import Cause, Quantity, mean_shared, missing, unstated
 from opjoule.energy.budget import Budget
-from opjoule.energy.in_step import in_step_notices
-from opjoule.energy.near_range import near_range_notices
-from opjoule.energy.operations import schemas
-from opjoule.energy.operations.board_files import read_system
-from opjoule.energy.operations.computer_load import COMPUTER, ComputerLoad
+from opjoule.energy.operations.board_files import COMPUTER, ComputerLoad, read_system
 from opjoule.energy.operations.operation_table import OperationTable
+from opjoule.energy.operations.tables import ATTRIBUTION
 from opjoule.energy.trace.parquet_file import write_parquet
+from opjoule.energy.unseen_current import in_step_notices, near_range_notices
 from opjoule.runs.evaluation.aligned_trace import AlignedTrace
 from opjoule.runs.evaluation.alignment import Alignment
 from opjoule.runs.evaluation.all_told import by_operation, told_figures
@@ -113,7 +111,7 @@ def build_result(parts: AlignedRun) -> tuple[dict[str, Any], list[Notice]]:
         **({"server": server_usage(files)} if (files := record.raw_files("server-*.csv")) else {}),
         "generator": _generator(record.run),
     }
-    write_parquet(record.path("attribution.parquet"), schemas.ATTRIBUTION, [course_table(repeats)])
+    write_parquet(record.path("attribution.parquet"), ATTRIBUTION, [course_table(repeats)])
     sensor = aligned.sensor
     return result, [fault for repeat in repeats for fault in trace_faults(repeat.number, repeat.energy, sensor)]
 

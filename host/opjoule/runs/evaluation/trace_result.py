@@ -11,11 +11,11 @@ from opjoule.base.notices import Grade, Notice, NoticeKind, withheld_by
 from opjoule.base.units import Cause, Quantity, exact, missing
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.clocks.exchanges import METER_EXCHANGES, fit_exchanges, read_exchanges
+from opjoule.energy.budget import mean_voltage_u_v
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import ErrorBounds
-from opjoule.energy.near_range import near_range_notices
 from opjoule.energy.trace.journal import read_trace, to_parquet
-from opjoule.energy.uncertainty import mean_voltage_u_v
+from opjoule.energy.unseen_current import near_range_notices
 from opjoule.energy.window import EnergyResult, Window, seen, window_energy_j
 from opjoule.runs.evaluation.clock_rates import odd_clocks
 from opjoule.runs.evaluation.corrected_trace import CorrectedTrace

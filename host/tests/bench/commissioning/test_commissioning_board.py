@@ -23,7 +23,7 @@ from opjoule.boards.profiles import find_profile
 from opjoule.clocks.clock_map import Check, ClockMap
 from opjoule.clocks.exchanges import Exchange
 from opjoule.energy.calibration.means import MeanReading
-from opjoule.energy.operations import schemas
+from opjoule.energy.operations.tables import EVENTS
 from opjoule.energy.trace.journal import SyncEdges
 from opjoule.meters.capture import CaptureSummary
 from opjoule.meters.interface import Losses
@@ -85,7 +85,7 @@ def sync_recorded(
         seconds,
         0.5,
         edges=edges,
-        events={"pulses": pa.Table.from_pylist(rows, schema=schemas.EVENTS)},
+        events={"pulses": pa.Table.from_pylist(rows, schema=EVENTS)},
         captured=captured,
         meter_exchanges=exchanges(seconds, 0),
         board_exchanges=exchanges(seconds, BOARD_AHEAD_NS),

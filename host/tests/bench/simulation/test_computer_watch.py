@@ -9,7 +9,7 @@ from opjoule.base.errors import RecordFault
 from opjoule.bench.simulation.computer_watch import ComputerWatch, processor_times
 from opjoule.bench.simulation.rig import DelayedProbe
 from opjoule.boards.programs.probe import Probe
-from opjoule.energy.operations.computer_load import COMPUTER, ComputerLoad
+from opjoule.energy.operations.board_files import COMPUTER, ComputerLoad
 
 TICK = os.sysconf("SC_CLK_TCK")
 

@@ -15,8 +15,7 @@ from calibrated_sensor import (
     points,
 )
 from opjoule.base.errors import BadInput
-from opjoule.energy.calibration.drift import deviations
-from opjoule.energy.calibration.fitting import CalibrationFault, calibrate
+from opjoule.energy.calibration.fitting import CalibrationFault, calibrate, deviations
 from opjoule.energy.calibration.reference import Accuracy, multimeter, other_meter, over_resistor
 from opjoule.meters.chips.ina219 import ina219_breakout
 from opjoule.meters.polled.rapl import RaplSource

@@ -2,7 +2,7 @@
 
 import pytest
 from opjoule.base.errors import BadInput
-from opjoule.energy.calibration.typed import reading, typed_reference
+from opjoule.energy.calibration.reference import reading, typed_reference
 
 DIGIT = 12**-0.5
 

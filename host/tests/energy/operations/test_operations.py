@@ -15,8 +15,7 @@ from opjoule.base.errors import RecordFault
 from opjoule.energy.operations import tables
 from opjoule.energy.operations.board_files import read_events, read_system, sync_edges
 from opjoule.energy.operations.operation_table import LOADER_KINDS, PART_ROWS, OperationTable, latency_s, median_ns
-from opjoule.energy.operations.schemas import EVENTS, SYSTEM
-from opjoule.energy.operations.tables import read_operations, read_parquet, write_operations
+from opjoule.energy.operations.tables import EVENTS, SYSTEM, read_operations, read_parquet, write_operations
 from opjoule.energy.trace import parquet_file
 from opjoule.energy.trace.parquet_file import write_parquet
 

@@ -6,7 +6,7 @@ from types import ModuleType, SimpleNamespace
 import numpy as np
 import pytest
 from opjoule.base.errors import BadInput
-from opjoule.energy.trace.imported import jls_file
+from opjoule.energy.trace.imported import program_files
 from opjoule.energy.trace.imported.trace_file import read_trace_file
 
 RATE_HZ = 100_000
@@ -45,7 +45,7 @@ def library(columns, rates=(RATE_HZ, RATE_HZ)):
 def path(tmp_path):
     """A file that begins as a recording does."""
     made = tmp_path / "recording.jls"
-    made.write_bytes(jls_file.MAGIC + bytes(8))
+    made.write_bytes(program_files.MAGIC + bytes(8))
     return made
 
 

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
-from opjoule.energy.operations.schemas import ATTRIBUTION
+from opjoule.energy.operations.tables import ATTRIBUTION
 from opjoule.energy.trace.parquet_file import write_parquet
 from opjoule.pages.drawing.markup import text_of
 from opjoule.pages.drawing.svg import WIDTH

@@ -21,8 +21,8 @@ from opjoule.energy.calibration.fitting import CalibrationFault, calibrate
 from opjoule.energy.calibration.reference import Accuracy, multimeter
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import Shunt
-from opjoule.energy.near_range import near_range_notices
 from opjoule.energy.trace.power_trace import PowerTrace
+from opjoule.energy.unseen_current import near_range_notices
 from opjoule.energy.window import Window, WindowError, window_energy_j
 from opjoule.meters.chips.chip import SensorSettings
 from opjoule.meters.chips.ina219 import INA219, ina219_breakout

@@ -10,8 +10,8 @@ from opjoule.base.notices import Notice, NoticeKind
 from opjoule.energy.sensor_calibration import Correction, SensorCalibration
 from opjoule.energy.trace import parquet_file
 from opjoule.energy.trace.journal import TraceJournal, to_parquet
+from opjoule.energy.trace.parquet_file import StretchReader
 from opjoule.energy.trace.power_trace import Gap
-from opjoule.energy.trace.stretch_reader import StretchReader
 from opjoule.meters.chips.ina219 import ina219_breakout
 from opjoule.pages.drawing.pyramid import FINEST, POWER, WHOLE
 from opjoule.pages.view import levels

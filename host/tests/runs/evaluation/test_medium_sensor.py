@@ -12,8 +12,8 @@ from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.calibration.calibration_file import CalibratedSensor, new_file, write_calibration
 from opjoule.energy.calibration.fitting import calibrate
 from opjoule.energy.cells import Cells
-from opjoule.energy.operations import schemas
 from opjoule.energy.operations.operation_table import OperationTable
+from opjoule.energy.operations.tables import EVENTS
 from opjoule.energy.trace.journal import read_trace
 from opjoule.meters.interface import MeterIdentity, SensorIdentity
 from opjoule.meters.serial.options import SIMULATED_SENSOR
@@ -94,7 +94,7 @@ def result(request, recorded, tmp_path):
         for name, (begin_s, end_s) in PHASES.items()
     ]
     board = AlignedTrace(Cells.of(read_trace(folder)), sensors.bounds[0], SAME_CLOCK.board_to_meter)
-    nothing = OperationTable.empty(), 4, schemas.EVENTS.empty_table()
+    nothing = OperationTable.empty(), 4, EVENTS.empty_table()
     entries, _ = build_result(AlignedRun(record, phases, board, SAME_CLOCK, *nothing, sensed))
     return request.param, entries, sensor_energies(phases, sensed)
 

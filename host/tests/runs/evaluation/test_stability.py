@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from opjoule.base.notices import Notice, NoticeKind
 from opjoule.base.units import missing
-from opjoule.energy.operations.computer_load import COLUMNS, COMPUTER, ComputerLoad
+from opjoule.energy.operations.board_files import COLUMNS, COMPUTER, ComputerLoad
 from opjoule.energy.repeats import chi_square_probability
 from opjoule.results.answer import open_answer
 from opjoule.results.comparison.run_warnings import warnings_of

@@ -14,7 +14,6 @@ import pyarrow.compute as pc
 
 from opjoule.base.errors import BadInput
 from opjoule.base.units import counted
-from opjoule.energy.trace.imported.agreement import disagreement_w
 from opjoule.energy.trace.imported.cell_values import (
     Numbers,
     have_decimal_comma,
@@ -22,11 +21,35 @@ from opjoule.energy.trace.imported.cell_values import (
     moments,
     numbers,
 )
-from opjoule.energy.trace.imported.columns import Column, cell_units, find_columns, missing_columns
-from opjoule.energy.trace.imported.formats import SMARTPOWER3, Format, recognise
-from opjoule.energy.trace.imported.signals import Signals
+from opjoule.energy.trace.imported.columns import (
+    SMARTPOWER3,
+    Column,
+    Format,
+    cell_units,
+    find_columns,
+    missing_columns,
+    recognise,
+)
+from opjoule.energy.trace.imported.program_files import Signals
 from opjoule.energy.trace.imported.text_table import TextTable, find_table
 from opjoule.energy.trace.power_trace import BoolArray, Float64Array, Int64Array
+
+AGREE: Final = 0.03
+"""Largest difference of the mean power, relative, that is not rounding: readings of one sample at different moments."""
+
+
+def disagreement_w(power: Numbers, voltage: Numbers, current: Numbers) -> tuple[float, float] | None:
+    """(mean power, mean of voltage times current) [W] if they differ by more than rounding; None if they agree."""
+    product_w = voltage.values * current.values
+    known = ~(np.isnan(power.values) | np.isnan(product_w))
+    if not known.any():
+        return None
+    stated_w, made_w = float(np.mean(power.values[known])), float(np.mean(product_w[known]))
+    amperes, volts = (float(np.mean(np.abs(column.values[known]))) for column in (current, voltage))
+    rounding_w = power.step + amperes * voltage.step + volts * current.step
+    size_w = float(np.mean(np.abs(power.values[known])))
+    return None if abs(stated_w - made_w) <= rounding_w + AGREE * size_w else (stated_w, made_w)
+
 
 GARBLED_MAX: Final = 0.1
 """Largest share of rows that are left out, if they are more than one; more show that the file is no such table."""

@@ -12,9 +12,7 @@ import numpy as np
 
 from opjoule.base.errors import BadInput
 from opjoule.base.units import counted
-from opjoule.energy.trace.imported.jls_file import is_jls, jls_signals
-from opjoule.energy.trace.imported.ppk2_file import ppk2_signals
-from opjoule.energy.trace.imported.signals import Signals
+from opjoule.energy.trace.imported.program_files import Signals, is_jls, jls_signals, ppk2_signals
 from opjoule.energy.trace.imported.table_signals import table_signals
 from opjoule.energy.trace.power_trace import SPAN_MAX_S, BoolArray, Float64Array, Gap, Int64Array
 
