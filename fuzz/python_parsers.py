@@ -30,18 +30,15 @@ from opjoule.energy.operations.tables import SYSTEM, read_operations
 from opjoule.energy.trace.imported.trace_file import read_trace_file
 from opjoule.energy.trace.journal import read_trace
 from opjoule.meters import messages as m
-from opjoule.meters.chips.chip import SensorSettings
-from opjoule.meters.chips.ina219 import INA219
+from opjoule.meters.chip import SensorSettings, code_ends
+from opjoule.meters.chips import INA219
 from opjoule.meters.interface import GapEvent, MeterEvent, Samples
-from opjoule.meters.monsoon.assembler import MonsoonAssembler
-from opjoule.meters.monsoon.calibration import Calibration
+from opjoule.meters.monsoon.assembler import Calibration, MonsoonAssembler, whole_packets
 from opjoule.meters.monsoon.models import HVPM
-from opjoule.meters.monsoon.packets import whole_packets
 from opjoule.meters.powersensor3 import Pair, PowerSensor3Assembler, SensorSetting
 from opjoule.meters.ppk2 import Modifiers, Ppk2Assembler
 from opjoule.meters.serial.assembler import Assembler, parse
 from opjoule.meters.serial.conversions import ConversionAssembler
-from opjoule.meters.serial.sensors import code_ends
 from opjoule.meters.serial.wire import FrameReader, cobs_encode, crc16
 from opjoule.meters.smartpower3 import SmartPower3Assembler
 from opjoule.runs.record.result import read_result

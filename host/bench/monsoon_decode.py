@@ -16,10 +16,8 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "host"), str(ROOT / "host/tests/support")]
 
 import numpy as np  # noqa: E402
-from opjoule.meters.monsoon.assembler import MonsoonAssembler  # noqa: E402
-from opjoule.meters.monsoon.calibration import Calibration  # noqa: E402
+from opjoule.meters.monsoon.assembler import Calibration, MonsoonAssembler, decode  # noqa: E402
 from opjoule.meters.monsoon.models import HVPM  # noqa: E402
-from opjoule.meters.monsoon.packets import decode  # noqa: E402
 from software_monsoon import HVPM as UNIT  # noqa: E402
 from software_monsoon import Supply, stream  # noqa: E402
 

@@ -43,7 +43,7 @@ from opjoule.energy.operations import oplog
 from opjoule.energy.operations.tables import SYSTEM
 from opjoule.energy.sensor_calibration import Correction, SensorCalibration
 from opjoule.energy.trace.journal import TraceJournal
-from opjoule.meters.chips.ina219 import ina219_breakout
+from opjoule.meters.chips import ina219_breakout
 from opjoule.runs.record.run_record import RunRecord
 from opjoule.runs.record.seals import SealWatch
 

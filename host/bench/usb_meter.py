@@ -17,8 +17,8 @@ from pathlib import Path
 import usb.backend.libusb1
 from opjoule.energy.trace.journal import TraceJournal, read_trace
 from opjoule.meters.capture import Capture
-from opjoule.meters.polled.km003c import RATE_HZ, Km003cSource
-from opjoule.meters.polled.polling import PolledMeter
+from opjoule.meters.km003c import RATE_HZ, Km003cSource
+from opjoule.meters.polling import PolledMeter
 from software_usb import SoftwareBus, SoftwareKm003c
 
 QUESTION = b"\x0c\x07\x02\x00"

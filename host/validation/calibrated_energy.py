@@ -35,8 +35,8 @@ from opjoule.energy.calibration.reference import Accuracy, Reference, multimeter
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, ErrorBounds, Shunt
 from opjoule.energy.window import Timebase, Window, window_energy_j
-from opjoule.meters.chips.ina219 import INA219
-from opjoule.meters.serial.sensors import default_settings
+from opjoule.meters.chip import default_settings
+from opjoule.meters.chips import INA219
 from opjoule.runs.evaluation.corrected_trace import CorrectedTrace
 from random_load import KINDS, run_load
 from rig_session import Recording, record

@@ -44,7 +44,7 @@ from opjoule.energy.sensor_calibration import SensorCalibration
 from opjoule.energy.trace.power_trace import PowerTrace
 from opjoule.energy.trace.supply_line import BusReadings
 from opjoule.energy.window import Window, window_energy_j
-from opjoule.meters.chips.ina219 import ina219_breakout
+from opjoule.meters.chips import ina219_breakout
 
 Float64Array = npt.NDArray[np.float64]
 Generator = np.random.Generator

@@ -18,7 +18,7 @@ import numpy as np
 from opjoule.energy.cells import Cells
 from opjoule.energy.sensor_calibration import SensorCalibration
 from opjoule.energy.window import Window, window_energy_j
-from opjoule.meters.chips.ina219 import ina219_breakout
+from opjoule.meters.chips import ina219_breakout
 from rig_session import record
 
 LOW_A, HIGH_A = 0.5, 1.3

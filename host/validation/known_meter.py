@@ -21,7 +21,7 @@ from opjoule.energy.operations.operation_table import OperationTable
 from opjoule.energy.operations.tables import EVENTS
 from opjoule.energy.sensor_calibration import SensorCalibration
 from opjoule.energy.trace.power_trace import PowerTrace
-from opjoule.meters.chips.ina219 import ina219_breakout
+from opjoule.meters.chips import ina219_breakout
 from opjoule.runs.evaluation.aligned_trace import AlignedTrace
 from opjoule.runs.evaluation.quantities.repeat import RepeatEnergy
 from opjoule.runs.evaluation.repeat_energy import repeat_energy

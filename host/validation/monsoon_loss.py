@@ -17,8 +17,7 @@ from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.energy.trace.power_trace import PowerTrace
 from opjoule.energy.window import Window, window_energy_j
 from opjoule.meters.interface import GapEvent, Samples
-from opjoule.meters.monsoon.assembler import MonsoonAssembler
-from opjoule.meters.monsoon.calibration import Calibration
+from opjoule.meters.monsoon.assembler import Calibration, MonsoonAssembler
 from opjoule.meters.monsoon.models import HVPM
 from software_monsoon import HVPM as UNIT
 from software_monsoon import Stream, Supply, stream

@@ -23,7 +23,7 @@ from opjoule.energy.baseline import idle_power
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX
 from opjoule.energy.operations.operation_table import OperationTable
-from opjoule.meters.chips.ina219 import ina219_breakout
+from opjoule.meters.chips import ina219_breakout
 from opjoule.runs.evaluation.aligned_trace import AlignedTrace
 from opjoule.runs.evaluation.marked_phases import phase_figures
 from opjoule.runs.record.phases import Phase, Role

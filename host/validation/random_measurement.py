@@ -25,9 +25,8 @@ from opjoule.energy.sensor_calibration import Correction, SensorCalibration
 from opjoule.energy.shunt_heat import Heating
 from opjoule.energy.trace.journal import read_edges
 from opjoule.energy.trace.power_trace import PowerTrace
-from opjoule.meters.chips.chip import COPY_BUS_GAIN_ERROR_MAX
-from opjoule.meters.chips.ina219 import INA219
-from opjoule.meters.serial.sensors import default_settings
+from opjoule.meters.chip import COPY_BUS_GAIN_ERROR_MAX, default_settings
+from opjoule.meters.chips import INA219
 from opjoule.runs.evaluation.aligned_trace import AlignedTrace
 from opjoule.runs.evaluation.alignment import ClockEvidence, align
 from opjoule.runs.evaluation.quantities.common import COMMON

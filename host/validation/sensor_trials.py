@@ -23,7 +23,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
-from opjoule.meters.chips.chip import SensorSettings
+from opjoule.meters.chip import SensorSettings
 from opjoule.meters.messages import Mode
 from rig_session import NOMINAL_HZ, PERFECT_SENSOR, Recording, record
 

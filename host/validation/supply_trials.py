@@ -23,7 +23,7 @@ from opjoule.boards.profiles import BoardAndMedium, find_profile
 from opjoule.energy.least_voltage import least_voltage
 from opjoule.energy.trace.power_trace import Float64Array, PowerTrace
 from opjoule.energy.trace.supply_line import BusReadings
-from opjoule.meters.chips.ina219 import ina219_breakout
+from opjoule.meters.chips import ina219_breakout
 
 BOARDS: Final = ("rpi5", "rpi4", "rpi3", "odroid-c2")
 MEDIA: Final = ("sd", "sd-folding", "emmc", "ssd-usb3", "nvme")

@@ -20,7 +20,7 @@ from opjoule.base.resources import analysis_resources
 from opjoule.boards.board import Board
 from opjoule.boards.state.state_gate import StateWatch
 from opjoule.meters.capture import CaptureSummary
-from opjoule.meters.kinds import Wishes
+from opjoule.meters.interface import Wishes
 from opjoule.meters.registry import open_meters
 from opjoule.pages.report.html import write_report
 from opjoule.pages.report.timeline import packed_timeline

@@ -28,9 +28,9 @@ from opjoule.clocks.host_clock import MONOTONIC
 from opjoule.energy.error_bounds import SWAPPED, ErrorBounds
 from opjoule.energy.trace.journal import read_trace
 from opjoule.energy.trace.power_trace import PowerTrace
-from opjoule.meters.kinds import Wishes
+from opjoule.meters.interface import Wishes
 from opjoule.meters.registry import address_of, open_meter
-from opjoule.meters.serial.host import serial_obstacles
+from opjoule.meters.serial.port import serial_obstacles
 from opjoule.meters.serial.ready_flag import OTHER_WAY, try_ready_flag
 from opjoule.runs.measuring.open_meter import Calibrations, KnownSensors, OpenMeter, opened_meter
 from opjoule.runs.measuring.recording import Recording

@@ -18,12 +18,11 @@ from opjoule.boards.profiles import find_profile, known_profiles
 from opjoule.boards.rig.file import check_sync, read_rig
 from opjoule.cli.short_commands import InitOptions
 from opjoule.energy.error_bounds import Shunt
-from opjoule.meters.kinds import LABEL
+from opjoule.meters.interface import LABEL
 from opjoule.meters.registry import KINDS, open_meter
-from opjoule.meters.serial.host import lasting_name
 from opjoule.meters.serial.meter import KIND as SERIAL
 from opjoule.meters.serial.options import GENUINE, KELVIN, SHUNT, SHUNT_PPM, TOLERANCE, SerialOptions
-from opjoule.meters.serial.port import ports_present
+from opjoule.meters.serial.port import lasting_name, ports_present
 from opjoule.runs.measuring.supply_path import ADVISED_SHUNT_OHM, RIG_FILE, SMALL_SHUNT, shunt_words
 
 _HEAD = "# One rig: its meter and its boards. Checked by: host/measure.py doctor\n\n"

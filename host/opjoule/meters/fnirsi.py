@@ -13,8 +13,7 @@ import numpy as np
 
 from opjoule.base.errors import MeterFault
 from opjoule.energy.error_bounds import CURRENT, VOLTAGE, ErrorBounds
-from opjoule.meters.interface import Losses, MeterEvent, MeterGone, MeterIdentity, Samples, SensorIdentity
-from opjoule.meters.kinds import MeterKind
+from opjoule.meters.interface import Losses, MeterEvent, MeterGone, MeterIdentity, MeterKind, Samples, SensorIdentity
 from opjoule.meters.streaming import StreamAssembler, StreamingMeter
 from opjoule.meters.usb_link import HID_CLASS, UsbLink, open_usb
 

@@ -15,8 +15,7 @@ import numpy as np
 from opjoule.base.errors import MeterFault
 from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, CURRENT, VOLTAGE, ErrorBounds
 from opjoule.energy.trace.power_trace import Float64Array
-from opjoule.meters.interface import MeterEvent, MeterGone, MeterIdentity, Samples, SensorIdentity
-from opjoule.meters.kinds import MeterKind
+from opjoule.meters.interface import MeterEvent, MeterGone, MeterIdentity, MeterKind, Samples, SensorIdentity
 from opjoule.meters.streaming import StreamAssembler, StreamingMeter
 
 OUTPUT_HZ: Final = 5_000

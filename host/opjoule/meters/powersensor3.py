@@ -23,8 +23,17 @@ from opjoule.clocks.exchanges import Exchange
 from opjoule.clocks.host_clock import MONOTONIC
 from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, CURRENT, VOLTAGE, ErrorBounds
 from opjoule.energy.trace.power_trace import Float64Array
-from opjoule.meters.interface import Losses, MeterEvent, MeterIdentity, Samples, SensorIdentity
-from opjoule.meters.kinds import Address, MeterKind, MeterOptions, Wishes
+from opjoule.meters.interface import (
+    Address,
+    Losses,
+    MeterEvent,
+    MeterIdentity,
+    MeterKind,
+    MeterOptions,
+    Samples,
+    SensorIdentity,
+    Wishes,
+)
 from opjoule.meters.serial.port import SerialPort, is_pseudo_terminal
 from opjoule.meters.streaming import StreamAssembler, StreamingMeter
 

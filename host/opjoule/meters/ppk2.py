@@ -22,10 +22,11 @@ from opjoule.meters.interface import (
     MeterEvent,
     MeterGone,
     MeterIdentity,
+    MeterKind,
+    MeterOptions,
     Samples,
     SensorIdentity,
 )
-from opjoule.meters.kinds import MeterKind, MeterOptions
 from opjoule.meters.streaming import StreamAssembler, StreamingMeter
 
 try:

@@ -6,11 +6,9 @@ from typing import Final
 
 from opjoule.base.errors import BadInput
 from opjoule.energy.error_bounds import ErrorBounds
-from opjoule.meters import fnirsi, joulescope, powersensor3, ppk2, smartpower3
-from opjoule.meters.interface import Meter, MeterIdentity
-from opjoule.meters.kinds import Address, MeterKind, Wishes
+from opjoule.meters import fnirsi, hwmon, joulescope, km003c, pmic, powersensor3, ppk2, rapl, smartpower3
+from opjoule.meters.interface import Address, Meter, MeterIdentity, MeterKind, Wishes
 from opjoule.meters.monsoon import meter as monsoon
-from opjoule.meters.polled import hwmon, km003c, pmic, rapl
 from opjoule.meters.serial import meter as serial
 from opjoule.meters.storage_meter import WithStorageMeter
 

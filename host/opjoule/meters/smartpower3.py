@@ -20,8 +20,17 @@ from msgspec import Meta
 from opjoule.base.errors import BadInput, MeterFault
 from opjoule.clocks.host_clock import MONOTONIC
 from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, POWER, SQRT3, ErrorBounds
-from opjoule.meters.interface import Losses, MeterEvent, MeterIdentity, Samples, SensorIdentity
-from opjoule.meters.kinds import Address, MeterKind, MeterOptions, Wishes
+from opjoule.meters.interface import (
+    Address,
+    Losses,
+    MeterEvent,
+    MeterIdentity,
+    MeterKind,
+    MeterOptions,
+    Samples,
+    SensorIdentity,
+    Wishes,
+)
 from opjoule.meters.serial.port import SerialPort, is_pseudo_terminal
 from opjoule.meters.streaming import StreamAssembler, StreamingMeter
 

@@ -24,7 +24,7 @@ from opjoule.energy.calibration.fitting import CalibrationFault, calibrate
 from opjoule.energy.comparison import ratio
 from opjoule.energy.error_bounds import Shunt
 from opjoule.energy.trace.journal import TraceJournal, read_trace
-from opjoule.meters.chips.ina219 import INA219
+from opjoule.meters.chips import INA219
 from opjoule.meters.interface import Meter, MeterIdentity, SensorIdentity
 from opjoule.meters.registry import open_meter, sensor_ids
 from opjoule.pages.report.advice import remedies

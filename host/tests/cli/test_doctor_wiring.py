@@ -17,7 +17,7 @@ from opjoule.cli.commands import main
 from opjoule.cli.databases import Availability
 from opjoule.cli.doctor import examine, flow_finding, listening
 from opjoule.energy.error_bounds import Shunt
-from opjoule.meters.chips.ina219 import INA219
+from opjoule.meters.chips import INA219
 from opjoule.runs.measuring.supply_path import supply_path
 from software_meter import SoftwareMeter
 

@@ -16,7 +16,7 @@ from opjoule.energy.budget import PARTS, Budget
 from opjoule.energy.error_bounds import Shunt
 from opjoule.energy.trace.power_trace import PowerTrace
 from opjoule.energy.window import Window, window_energy_j
-from opjoule.meters.chips.ina219 import INA219
+from opjoule.meters.chips import INA219
 from opjoule.runs.evaluation.quantities.figures import over_repeats
 from opjoule.runs.record.json_file import plain
 

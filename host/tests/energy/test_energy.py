@@ -15,7 +15,7 @@ from opjoule.energy.cells import Cells
 from opjoule.energy.step_integral import StepIntegral
 from opjoule.energy.trace.power_trace import Gap, PowerTrace
 from opjoule.energy.window import Window, window_energy_j
-from opjoule.meters.chips.ina219 import ina219_breakout
+from opjoule.meters.chips import ina219_breakout
 
 SENSOR = ina219_breakout()
 PERIOD_NS = 1_064_000

@@ -19,7 +19,7 @@ from opjoule.energy.repeats import long_block_errors, repeat_standard_u, standar
 from opjoule.energy.sensor_calibration import SensorCalibration
 from opjoule.energy.trace.power_trace import PowerTrace
 from opjoule.energy.window import Window, window_energy_j
-from opjoule.meters.chips.ina219 import ina219_breakout
+from opjoule.meters.chips import ina219_breakout
 from opjoule.runs.record.json_file import plain
 
 SENSOR = ina219_breakout()

@@ -5,19 +5,14 @@ from __future__ import annotations
 import pytest
 from opjoule.base.errors import RecordFault
 from opjoule.energy.error_bounds import Shunt
-from opjoule.meters.chips import chip_of
-from opjoule.meters.chips.ina219 import INA219, ina219_breakout
-from opjoule.meters.chips.ina226 import INA226
-from opjoule.meters.chips.ina228 import INA228
-from opjoule.meters.chips.ina260 import INA260
-from opjoule.meters.chips.sq52201 import SQ52201
+from opjoule.meters.chips import INA219, INA226, INA228, INA260, SQ52201, chip_of, ina219_breakout
 from opjoule.meters.joulescope import joulescope_sensor
 from opjoule.meters.messages import ChipKind
 from opjoule.meters.monsoon.models import HVPM
-from opjoule.meters.polled.pmic import PmicSource
-from opjoule.meters.polled.rapl import RaplSource
+from opjoule.meters.pmic import PmicSource
 from opjoule.meters.powersensor3 import powersensor3_sensor
 from opjoule.meters.ppk2 import ppk2_sensor
+from opjoule.meters.rapl import RaplSource
 from opjoule.meters.smartpower3 import smartpower3_sensor
 from opjoule.pages.drawing.markup import text_of
 from opjoule.pages.report.provenance import essentials

@@ -5,7 +5,7 @@ import pytest
 from opjoule.energy.cells import Cells
 from opjoule.energy.trace.power_trace import PowerTrace
 from opjoule.energy.unseen_current import in_step_notices
-from opjoule.meters.chips.ina219 import ina219_breakout
+from opjoule.meters.chips import ina219_breakout
 
 COUNT = 8_000
 PERIOD_NS = 1_064_000

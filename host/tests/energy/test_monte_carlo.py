@@ -18,7 +18,7 @@ from opjoule.energy.cells import Cells
 from opjoule.energy.comparison import difference, ratio
 from opjoule.energy.trace.power_trace import PowerTrace
 from opjoule.energy.window import Timebase, Window, window_energy_j
-from opjoule.meters.chips.ina219 import ina219_breakout
+from opjoule.meters.chips import ina219_breakout
 
 TRIALS = 1000
 TOLERANCE = 0.07

@@ -10,7 +10,7 @@ from opjoule.energy.cells import Cells
 from opjoule.energy.moving_current import BLOCK, TOGETHER, most_fast_a2, moving_current
 from opjoule.energy.trace.power_trace import PowerTrace
 from opjoule.energy.unseen_current import near_range_notices
-from opjoule.meters.chips.ina219 import ina219_breakout
+from opjoule.meters.chips import ina219_breakout
 
 PERIOD_NS = 532_000
 CONVERSIONS = 20_000

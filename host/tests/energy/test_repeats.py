@@ -8,7 +8,7 @@ from opjoule.base.notices import NoticeKind
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.cells import Cells
 from opjoule.energy.trace.power_trace import Gap, PowerTrace
-from opjoule.meters.chips.ina219 import ina219_breakout
+from opjoule.meters.chips import ina219_breakout
 from opjoule.runs.evaluation.aligned_trace import AlignedTrace
 from opjoule.runs.evaluation.faults import trace_faults
 from opjoule.runs.evaluation.quantities.common import COMMON

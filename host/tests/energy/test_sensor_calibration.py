@@ -15,7 +15,7 @@ from opjoule.energy.sensor_calibration import Correction, SensorCalibration
 from opjoule.energy.trace.power_trace import Gap, PowerTrace
 from opjoule.energy.trace.supply_line import BusReadings
 from opjoule.energy.window import Window, window_energy_j
-from opjoule.meters.chips.ina219 import ina219_breakout
+from opjoule.meters.chips import ina219_breakout
 from opjoule.runs.record.json_file import as_value, plain
 
 BOUNDS = replace(ina219_breakout(), sensor_id="bench-1@0x40", heating_max_per_a2=0.0)

@@ -17,7 +17,7 @@ from opjoule.energy.sensor_calibration import SensorCalibration
 from opjoule.energy.shunt_heat import LN_TAU_U, STEADY_S, TAU_S, Heating, PointCourse, time_constant, warmth
 from opjoule.energy.trace.power_trace import Gap, PowerTrace
 from opjoule.energy.window import Window, window_energy_j
-from opjoule.meters.chips.ina219 import ina219_breakout
+from opjoule.meters.chips import ina219_breakout
 
 BOUNDS = replace(ina219_breakout(), sensor_id="bench-1@0x40")
 PER_A2, TAU = 1.7e-3, 6.0

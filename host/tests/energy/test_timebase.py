@@ -10,7 +10,7 @@ from opjoule.energy.baseline import idle_power, marginal_energy
 from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, RESONATOR_ERROR_MAX
 from opjoule.energy.trace.power_trace import PowerTrace
 from opjoule.energy.window import Window, window_energy_j
-from opjoule.meters.chips.ina219 import ina219_breakout
+from opjoule.meters.chips import ina219_breakout
 
 SENSOR = ina219_breakout()
 SECOND_NS = 1_000_000_000

@@ -5,10 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from opjoule.base.errors import MeterFault
 from opjoule.meters.interface import EdgeEvent, GapEvent, Samples
-from opjoule.meters.monsoon.assembler import MonsoonAssembler
-from opjoule.meters.monsoon.calibration import Calibration
+from opjoule.meters.monsoon.assembler import Calibration, MonsoonAssembler, whole_packets
 from opjoule.meters.monsoon.models import HVPM, LVPM
-from opjoule.meters.monsoon.packets import whole_packets
 from opjoule.meters.ppk2 import Modifiers, Ppk2Assembler
 from software_meter import damage_plans, spoil
 from software_monsoon import HVPM as UNIT

@@ -55,8 +55,7 @@ def test_what_a_kind_needs_is_there():
 
 
 def test_every_usb_tester_has_a_line_in_the_udev_rules():
-    from opjoule.meters import fnirsi
-    from opjoule.meters.polled import km003c
+    from opjoule.meters import fnirsi, km003c
 
     rules = (ROOT / "docs/how-to/60-usb-meters.rules").read_text()
     for vendor, product in [*fnirsi.MODELS, *km003c.MODELS]:

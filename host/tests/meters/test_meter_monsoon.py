@@ -11,14 +11,18 @@ from opjoule.energy.trace.journal import TraceJournal, read_trace
 from opjoule.energy.trace.power_trace import PowerTrace
 from opjoule.energy.window import Window, window_energy_j
 from opjoule.meters.capture import Capture, CaptureSummary
-from opjoule.meters.interface import FaultEvent, GapEvent, MeterGone, Samples
-from opjoule.meters.kinds import Wishes
+from opjoule.meters.interface import FaultEvent, GapEvent, MeterGone, Samples, Wishes
 from opjoule.meters.monsoon import MonsoonMeter, MonsoonSettings
 from opjoule.meters.monsoon import meter as monsoon_meter
-from opjoule.meters.monsoon.assembler import CALIBRATION, MonsoonAssembler
-from opjoule.meters.monsoon.calibration import Calibration
+from opjoule.meters.monsoon.assembler import (
+    CALIBRATION,
+    Calibration,
+    MonsoonAssembler,
+    PacketColumn,
+    decode,
+    whole_packets,
+)
 from opjoule.meters.monsoon.models import HVPM, LVPM, ChannelScale
-from opjoule.meters.monsoon.packets import PacketColumn, decode, whole_packets
 from opjoule.meters.registry import open_meter
 from software_monsoon import HVPM as UNIT
 from software_monsoon import LVPM as LV_UNIT

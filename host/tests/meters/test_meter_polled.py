@@ -13,11 +13,11 @@ from opjoule.base.errors import BadInput, MeterFault
 from opjoule.base.notices import NoticeKind
 from opjoule.energy.error_bounds import SQRT3, Shunt
 from opjoule.energy.trace.journal import read_trace
+from opjoule.meters.hwmon import HwmonSource
 from opjoule.meters.interface import GapEvent, Samples
-from opjoule.meters.polled.hwmon import HwmonSource
-from opjoule.meters.polled.pmic import PmicSource
-from opjoule.meters.polled.polling import PolledMeter, Reading, Source
-from opjoule.meters.polled.rapl import RaplSource
+from opjoule.meters.pmic import PmicSource
+from opjoule.meters.polling import PolledMeter, Reading, Source
+from opjoule.meters.rapl import RaplSource
 from opjoule.meters.registry import open_meter
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -39,7 +39,7 @@ class Scripted(Meter):
 
     def start(self): ...
     def error_bounds(self):
-        from opjoule.meters.polled.km003c import km003c_sensor
+        from opjoule.meters.km003c import km003c_sensor
 
         return km003c_sensor()
 

@@ -14,8 +14,8 @@ from opjoule.energy.trace.journal import TraceJournal, read_trace
 from opjoule.meters.capture import Capture
 from opjoule.meters.fnirsi import DELIVERY_NS, PACKET_NS, FnirsiAssembler, check_sum, command
 from opjoule.meters.interface import GapEvent, MeterGone, Samples
-from opjoule.meters.polled.km003c import Km003cSource
-from opjoule.meters.polled.polling import PolledMeter
+from opjoule.meters.km003c import Km003cSource
+from opjoule.meters.polling import PolledMeter
 from opjoule.meters.registry import open_meter, sensor_ids
 from software_usb import (
     SoftwareFnirsi,

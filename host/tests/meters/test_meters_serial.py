@@ -14,9 +14,8 @@ from opjoule.base.errors import BadInput, MeterFault
 from opjoule.clocks.exchanges import Exchange
 from opjoule.clocks.host_clock import MONOTONIC, HostClock
 from opjoule.meters import messages as m
-from opjoule.meters.chips.chip import SensorSettings
-from opjoule.meters.interface import FaultEvent, GapEvent, MeterGone, Samples
-from opjoule.meters.kinds import Wishes
+from opjoule.meters.chip import SensorSettings
+from opjoule.meters.interface import FaultEvent, GapEvent, MeterGone, Samples, Wishes
 from opjoule.meters.registry import open_meter
 from opjoule.meters.serial import link as serial_link
 from opjoule.meters.serial import meter as serial_meter

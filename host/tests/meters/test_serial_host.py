@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import pytest
 from opjoule.base.notices import NoticeKind
 from opjoule.cli.doctor import examine
-from opjoule.meters.serial import host as serial_host
-from opjoule.meters.serial.host import CONVERTERS, lasting_name, serial_obstacles
+from opjoule.meters.serial import port as serial_host
+from opjoule.meters.serial.port import CONVERTERS, lasting_name, serial_obstacles
 
 ROOT = Path(__file__).resolve().parents[3]
 RULES = ROOT / "docs/how-to/60-opjoule-meter.rules"

@@ -3,10 +3,8 @@
 import pytest
 from opjoule.base.errors import BadInput
 from opjoule.energy.error_bounds import Shunt
-from opjoule.meters.chips.chip import SensorSettings
-from opjoule.meters.chips.ina219 import INA219
-from opjoule.meters.chips.ina226 import INA226
-from opjoule.meters.chips.ina228 import INA228
+from opjoule.meters.chip import SensorSettings
+from opjoule.meters.chips import INA219, INA226, INA228
 from opjoule.meters.messages import Mode
 from opjoule.meters.serial.meter import KIND
 from opjoule.meters.serial.options import shunts

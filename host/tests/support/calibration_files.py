@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from calibrated_sensor import SENSOR_ID, TrueReference, TrueSensor, bench_reference, points
 from opjoule.energy.calibration.calibration_file import CalibratedSensor, new_file
 from opjoule.energy.calibration.fitting import calibrate
-from opjoule.meters.chips.ina219 import ina219_breakout
+from opjoule.meters.chips import ina219_breakout
 
 BOUNDS = replace(ina219_breakout(), sensor_id=SENSOR_ID, model="INA219", heating_max_per_a2=0.0)
 WHEN = datetime(2026, 5, 3, 14, 5, 6, tzinfo=UTC)

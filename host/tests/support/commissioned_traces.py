@@ -6,7 +6,7 @@ import numpy as np
 from opjoule.bench.commissioning.running import DeskRecording
 from opjoule.energy.error_bounds import Shunt
 from opjoule.energy.trace.power_trace import PowerTrace
-from opjoule.meters.chips.ina219 import INA219
+from opjoule.meters.chips import INA219
 
 BOUNDS = INA219.error_bounds(3, 1.0, Shunt(0.1, 0.01, "", per_k=0.0, kelvin=True), genuine=True)
 PERIOD_S = 0.0011

@@ -15,7 +15,7 @@ from opjoule.clocks.exchanges import BOARD_EXCHANGES, METER_EXCHANGES, Exchange,
 from opjoule.energy.operations.tables import SYSTEM
 from opjoule.energy.trace.journal import TraceJournal
 from opjoule.energy.trace.power_trace import Gap
-from opjoule.meters.chips.ina219 import ina219_breakout
+from opjoule.meters.chips import ina219_breakout
 from opjoule.runs.evaluation.collection import collect
 from opjoule.runs.evaluation.evidence import Evidence
 from opjoule.runs.record.json_file import as_value

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from opjoule.clocks.exchanges import Exchange, ExchangeFile
 from opjoule.energy.trace.journal import TraceJournal
-from opjoule.meters.chips.ina219 import ina219_breakout
+from opjoule.meters.chips import ina219_breakout
 from opjoule.runs.record.run_record import RunRecord
 from opjoule.runs.record.seals import SealWatch
 

@@ -19,9 +19,8 @@ from opjoule.energy.trace.journal import TraceJournal, read_edges, read_trace
 from opjoule.energy.trace.power_trace import PowerTrace
 from opjoule.energy.window import EnergyResult, Window, window_energy_j
 from opjoule.meters.capture import Capture, CaptureSummary
-from opjoule.meters.chips.chip import SensorSettings
-from opjoule.meters.interface import Meter
-from opjoule.meters.kinds import Wishes
+from opjoule.meters.chip import SensorSettings
+from opjoule.meters.interface import Meter, Wishes
 from opjoule.meters.registry import open_meter
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from opjoule.energy.operations.board_files import MARKS_FILE
-from opjoule.meters.chips.ina219 import ina219_breakout
+from opjoule.meters.chips import ina219_breakout
 from opjoule.runs.evaluation.collection import collect
 from opjoule.runs.evaluation.evidence import Evidence
 from opjoule.runs.record.run_record import RunRecord

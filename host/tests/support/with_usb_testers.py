@@ -33,7 +33,7 @@ def main():
     )
     usb.backend.libusb1.get_backend = lambda find_library=None: bus
     from opjoule.cli.commands import main as run  # after the bus
-    from opjoule.meters.polled.km003c import Km003cSource
+    from opjoule.meters.km003c import Km003cSource
 
     Km003cSource.gap_s = 5.0  # other tests take the processor; the current is constant
 

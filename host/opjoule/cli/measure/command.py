@@ -51,7 +51,7 @@ from opjoule.cli.measure.planning import (
     total_words,
 )
 from opjoule.cli.options import RIG_FILE
-from opjoule.meters.kinds import Wishes
+from opjoule.meters.interface import Wishes
 from opjoule.meters.registry import open_meters
 from opjoule.pages.report.terminal import print_summary
 from opjoule.results.answer import open_answer

@@ -1,18 +1,171 @@
-"""Turns Monsoon packets into events: timed samples, gaps for calibration and loss, and exchanges from arrival times."""
+"""Monsoon's 64-byte packets, many at once, and the events that they become: timed samples, gaps, and exchanges.
 
+    byte 0-1   samples dropped since start, uint16 little endian, wraps
+    byte 2     bits 0-3: number of the packet modulo 16; 4: overcurrent or thermal kill; 5: main output at voltage
+    byte 3     observations in this packet, 1 to 3
+    byte 4-57  three observations of 18 bytes; unused ones are padding
+
+An observation: main coarse, main fine, USB coarse, USB fine, aux coarse, aux fine, main voltage, USB voltage, each
+16 bits big endian; a byte of gain and marker bits; a byte whose bits 4 and 5 state what was converted.
+Source: PyMonsoon 0.1.88 (swizzlePacket, SampleEngine) and the vendor's API document (table 1); the code is this
+project's own.
+
+Calibration samples that the device inserts convert raw values to amperes and volts; they and losses are gaps. Exchanges
+come from arrival times.
+"""
+
+from collections import deque
 from dataclasses import dataclass
-from typing import Final
+from enum import IntEnum
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from opjoule.base.errors import MeterFault
-from opjoule.energy.trace.power_trace import Gap, Int64Array
+from opjoule.energy.trace.power_trace import BoolArray, Float64Array, Gap, Int64Array
 from opjoule.meters.interface import FaultEvent, GapEvent, Losses, MeterEvent, Samples
-from opjoule.meters.monsoon.calibration import Calibration
-from opjoule.meters.monsoon.models import SAMPLE_PERIOD_NS
-from opjoule.meters.monsoon.packets import OBSERVATIONS_MAX, Kind, Packets, decode
+from opjoule.meters.monsoon.models import SAMPLE_PERIOD_NS, ChannelScale, Model
 from opjoule.meters.streaming import DelayWatch, StreamAssembler
+
+PACKET_BYTES: Final = 64
+OBSERVATIONS_MAX: Final = 3
+_OBSERVATION_BYTES: Final = 18
+_KIND_BITS: Final = 0x30
+
+
+class Kind(IntEnum):
+    """Content of one observation."""
+
+    MEASUREMENT = 0x00
+    ZERO = 0x10
+    """input shorted: the converter's offset"""
+    INVALID = 0x20
+    REFERENCE = 0x30
+    """reference current: the converter's gain"""
+
+
+class PacketColumn(IntEnum):
+    """Columns of the raw values."""
+
+    MAIN_COARSE = 0
+    MAIN_FINE = 1
+    USB_COARSE = 2
+    USB_FINE = 3
+    AUX_COARSE = 4
+    AUX_FINE = 5
+    MAIN_VOLTAGE = 6
+    USB_VOLTAGE = 7
+
+
+@dataclass(frozen=True)
+class Packets:
+    """The fields of n consecutive packets with m observations."""
+
+    dropped: Int64Array
+    """the device's own count of dropped samples, modulo 2^16, shape (n,)"""
+    sequence: Int64Array
+    """modulo 16, shape (n,)"""
+    tripped: BoolArray
+    """True if overcurrent or heat made the device cut its output, shape (n,)"""
+    output_off: BoolArray
+    """True if the main output is not at voltage, shape (n,)"""
+    count: Int64Array
+    """observations of each packet, shape (n,)"""
+    raw: npt.NDArray[np.uint16]
+    """shape (m, 8), columns as in PacketColumn"""
+    kind: npt.NDArray[np.uint8]
+    """shape (m,), values of Kind"""
+
+
+def decode(data: bytes) -> Packets:
+    """Decodes packets. Raises: MeterFault: a packet is not whole, or states more than three observations."""
+    if len(data) % PACKET_BYTES:
+        raise MeterFault(f"monsoon: {len(data)} bytes are not a whole number of packets of {PACKET_BYTES}")
+    packets = np.frombuffer(data, np.uint8).reshape(-1, PACKET_BYTES)
+    count = packets[:, 3]
+    if count.size and int(count.max()) > OBSERVATIONS_MAX:
+        raise MeterFault(
+            f"monsoon: a packet claims {int(count.max())} observations, at most {OBSERVATIONS_MAX} fit: reset it"
+        )
+    header = packets[:, :3].astype(np.int64)
+    last = 4 + OBSERVATIONS_MAX * _OBSERVATION_BYTES
+    slots = packets[:, 4:last].reshape(-1, OBSERVATIONS_MAX, _OBSERVATION_BYTES)
+    filled = slots[np.arange(OBSERVATIONS_MAX) < count[:, None]]
+    raw = np.ascontiguousarray(filled[:, :16]).view(">u2").astype(np.uint16)
+    return Packets(
+        dropped=header[:, 0] | header[:, 1] << 8,
+        sequence=header[:, 2] & 0xF,
+        tripped=(header[:, 2] & 0x10) != 0,
+        output_off=(header[:, 2] & 0x20) == 0,
+        count=count.astype(np.int64),
+        raw=raw,
+        kind=np.bitwise_and(filled[:, 17], _KIND_BITS, dtype=np.uint8),
+    )
+
+
+def whole_packets(data: bytes) -> bytes:
+    """The data of one read as whole packets; a short last packet is padded."""
+    return data + bytes(-len(data) % PACKET_BYTES)
+
+
+KEPT: Final = 5
+"""Number of calibration samples of each kind that are averaged."""
+
+
+class Calibration:
+    """Zero and reference of one channel (means of the last few samples), and the conversions based on them."""
+
+    def __init__(self, model: Model, channel: str, scale: ChannelScale) -> None:
+        self.channel = channel
+        """'main' or 'usb'"""
+        self._scale, self._fine_limit = scale, model.fine_limit
+        names = (f"{channel.upper()}_{name}" for name in ("COARSE", "FINE", "VOLTAGE"))
+        self._coarse, self._fine, self._volts = (PacketColumn[name] for name in names)
+        self._step_v = model.voltage_step_v(channel)
+        self._type = np.dtype(np.int16 if model.signed else np.uint16)
+        self._kept: dict[tuple[Kind, PacketColumn], deque[float]] = {
+            (kind, column): deque(maxlen=KEPT)
+            for kind in (Kind.ZERO, Kind.REFERENCE)
+            for column in (self._coarse, self._fine)
+        }
+
+    @property
+    def known(self) -> bool:
+        """True once each kind has come at least once."""
+        return all(self._kept.values())
+
+    def add(self, kind: Kind, raw: npt.NDArray[np.uint16]) -> None:
+        """Takes calibration samples, shape (n, 8). A raw value of 0 is ignored, as in the library."""
+        for column in (self._coarse, self._fine):
+            values = raw[:, column].view(self._type).astype(np.float64)
+            self._kept[kind, column].extend(values[values != 0].tolist())
+
+    def current_a(self, raw: npt.NDArray[np.uint16]) -> Float64Array:
+        """Currents [A] of measurements, shape (n,), from the fine range where it is in range, else the coarse one."""
+        fine, coarse = (raw[:, column].view(self._type) for column in (self._fine, self._coarse))
+        fine_a = self._converted(fine, self._fine, self._scale.fine_a, self._scale.fine_zero)
+        coarse_a = self._converted(coarse, self._coarse, self._scale.coarse_a, self._scale.coarse_zero)
+        return np.where(fine < self._fine_limit, fine_a, coarse_a)
+
+    def voltage_v(self, raw: npt.NDArray[np.uint16]) -> Float64Array:
+        """Voltages [V] of measurements, shape (n,)."""
+        return np.asarray(raw[:, self._volts] * self._step_v, np.float64)
+
+    def clipped(self, raw: npt.NDArray[np.uint16]) -> BoolArray:
+        """True where the coarse range is used and is at its converter's end, or the voltage is; shape (n,)."""
+        end = np.iinfo(self._type).max
+        beyond_fine = raw[:, self._fine].view(self._type) >= self._fine_limit
+        coarse = raw[:, self._coarse].view(self._type)
+        volts_end = raw[:, self._volts] == np.iinfo(np.uint16).max
+        return np.asarray((beyond_fine & (coarse >= end)) | volts_end, np.bool_)
+
+    def _converted(self, raw: npt.NDArray[Any], column: PacketColumn, scale_a: float, offset: float) -> Float64Array:
+        zero = offset + float(np.mean(self._kept[Kind.ZERO, column]))
+        reference = float(np.mean(self._kept[Kind.REFERENCE, column]))
+        slope = scale_a / (reference - zero) if reference != zero else 0.0
+        return np.asarray((raw - zero) * slope, np.float64)
+
 
 NO_COUNT: Final = 0xFFFF
 """Value of the drop count just after start, before it begins to count."""

@@ -9,10 +9,17 @@ from typing import Final, Literal
 import numpy as np
 
 from opjoule.base.errors import BadInput, MeterFault
-from opjoule.meters.interface import MeterEvent, MeterGone, MeterIdentity, SensorIdentity
-from opjoule.meters.kinds import Address, MeterKind, MeterOptions, Wishes
-from opjoule.meters.monsoon.assembler import MonsoonAssembler
-from opjoule.meters.monsoon.calibration import Calibration
+from opjoule.meters.interface import (
+    Address,
+    MeterEvent,
+    MeterGone,
+    MeterIdentity,
+    MeterKind,
+    MeterOptions,
+    SensorIdentity,
+    Wishes,
+)
+from opjoule.meters.monsoon.assembler import Calibration, MonsoonAssembler
 from opjoule.meters.monsoon.models import DAC_RANGES, HVPM, LVPM, MODELS, PASSTHROUGH, Model, Opcode
 from opjoule.meters.monsoon.reader import LIBRARY, PERMISSION, MakeProtocol, Reader, usb_protocol
 from opjoule.meters.streaming import StreamingMeter

@@ -22,7 +22,7 @@ from typing import Any, Final
 from opjoule.base.errors import MeterFault
 from opjoule.meters import usb_link
 from opjoule.meters.interface import MeterGone
-from opjoule.meters.monsoon.packets import PACKET_BYTES, whole_packets
+from opjoule.meters.monsoon.assembler import PACKET_BYTES, whole_packets
 from opjoule.meters.usb_link import LIBUSB
 
 BATCH_NS: Final = 100_000_000

@@ -14,7 +14,7 @@ import numpy as np
 
 from opjoule.clocks.unwrap import WRAP, signed_difference
 from opjoule.energy.trace.power_trace import BoolArray, Gap, Int64Array
-from opjoule.meters.chips.chip import ChipScale, CodeEnds, ConversionTimes
+from opjoule.meters.chip import ChipScale, CodeEnds, ConversionTimes
 from opjoule.meters.interface import BusReading, FaultEvent, GapEvent, MeterEvent, Samples
 from opjoule.meters.messages import Flag, Pairs, Shunts, Wide
 

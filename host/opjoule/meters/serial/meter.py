@@ -11,26 +11,27 @@ from opjoule.clocks.exchanges import Exchange
 from opjoule.clocks.host_clock import MONOTONIC, HostClock
 from opjoule.energy.error_bounds import ErrorBounds, Shunt
 from opjoule.meters import messages
-from opjoule.meters.chips import chip_of
-from opjoule.meters.chips.chip import Chip, ConversionTimes, SensorSettings
-from opjoule.meters.chips.ina219 import ina219_breakout
+from opjoule.meters.chip import Chip, ConversionTimes, SensorSettings, code_ends, default_settings, read_times
+from opjoule.meters.chips import chip_of, ina219_breakout
 from opjoule.meters.interface import (
     LOAD_SIDE,
+    Address,
     InputEnded,
     Losses,
     Meter,
     MeterEvent,
     MeterGone,
     MeterIdentity,
+    MeterKind,
     SensorIdentity,
+    ShuntOf,
+    Wishes,
 )
-from opjoule.meters.kinds import Address, MeterKind, ShuntOf, Wishes
 from opjoule.meters.serial.assembler import Assembler, status_ticks
 from opjoule.meters.serial.conversions import ConversionAssembler
 from opjoule.meters.serial.link import ANSWER_LIMIT_S, SerialLink, name_of
 from opjoule.meters.serial.options import SerialOptions, shunts
 from opjoule.meters.serial.port import is_pseudo_terminal
-from opjoule.meters.serial.sensors import code_ends, default_settings, read_times
 
 IDENTIFY_LIMIT_S = 15.0
 """An Uno resets when its port opens and waits up to 2 s in its boot loader; the rest is for a busy computer."""

@@ -6,8 +6,8 @@ from msgspec import Meta
 
 from opjoule.base.settings import named, written
 from opjoule.energy.error_bounds import Shunt
-from opjoule.meters.chips.ina219 import ADC_CODES, INA219
-from opjoule.meters.kinds import MeterOptions
+from opjoule.meters.chips import ADC_CODES, INA219
+from opjoule.meters.interface import MeterOptions
 from opjoule.meters.messages import Mode
 
 SHUNT, TOLERANCE, SHUNT_PPM, KELVIN, GENUINE = "shunt", "shunt_tolerance", "shunt_ppm", "kelvin", "genuine"

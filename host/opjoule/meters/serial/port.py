@@ -1,12 +1,23 @@
-"""The port of a meter on a serial line, with its errors in plain words."""
+"""The port of a meter on a serial line, with its errors and its obstacles on this computer in plain words.
 
+Obstacles are other programs, latency, names and permissions. The checks for them only read /sys, /proc, /dev and udev's
+own files; no device is opened or changed.
+"""
+
+import contextlib
 import errno
+import grp
+import os
+import pwd
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 import serial
 from serial.tools import list_ports
 
 from opjoule.base.errors import MeterFault
+from opjoule.base.notices import Notice, NoticeKind
 from opjoule.clocks.host_clock import HostClock
 from opjoule.meters.interface import MeterGone
 from opjoule.meters.messages import BAUD
@@ -122,3 +133,162 @@ def _first_line(fault: Exception) -> str:
     if _read_nothing(fault):
         return "end of file"
     return str(fault).splitlines()[0] if str(fault) else type(fault).__name__
+
+
+ROOT = Path("/")
+"""Root of the file system that is checked."""
+RULES: Final = "docs/how-to/60-opjoule-meter.rules"
+INSTALL: Final = (
+    f"sudo cp {RULES} /etc/udev/rules.d/ && sudo udevadm control --reload && sudo udevadm trigger, "
+    "then plug it in again"
+)
+CONVERTERS: Final = frozenset({"2341", "2a03", "1a86", "10c4", "0403", "2e8a"})
+"""USB vendor ids of the boards and converters used for meters; the same as in the udev rules."""
+_RULE_FOLDERS: Final = ("etc/udev/rules.d", "run/udev/rules.d", "usr/lib/udev/rules.d", "lib/udev/rules.d")
+"""Folders of udev's rules; the first of several files with the same name counts (udev(7))."""
+_LATENCY_LEAST_MS: Final = 1
+
+
+def serial_obstacles(port: str) -> list[Notice]:
+    """All obstacles to the meter on a port like /dev/ttyUSB0, in the order in which they would be met."""
+    root = ROOT
+    node = (root / port.lstrip("/")).resolve()
+    device = _usb_device(root, node.name)
+    obstacles = [_brltty(root, device)]
+    if not node.exists():
+        obstacles.append(_wsl(root))
+    else:
+        obstacles += [_rights(port, node), _name(port)]
+    if device:
+        obstacles += [_modem_manager(root, node.name, device), _latency(root, node.name)]
+    return [obstacle for obstacle in obstacles if obstacle]
+
+
+def lasting_name(port: str) -> str:
+    """The permanent name of a port's device; the port itself if there is none."""
+    if not Path(port).name.startswith(("ttyUSB", "ttyACM")):
+        return port
+    node = (ROOT / port.lstrip("/")).resolve()
+    links = sorted((ROOT / "dev/serial/by-id").glob("*"))
+    return next((f"/dev/serial/by-id/{link.name}" for link in links if link.resolve() == node), port)
+
+
+def _usb_device(root: Path, tty: str) -> Path | None:
+    """The USB device's folder in /sys; None if the port is absent or not on USB."""
+    place = root / "sys/class/tty" / tty / "device"
+    if not place.exists():
+        return None
+    return next((folder for folder in place.resolve().parents if (folder / "idVendor").exists()), None)
+
+
+def _wsl(root: Path) -> Notice | None:
+    """The obstacle that this is WSL, where a USB device is Windows' until it is attached."""
+    if "microsoft" not in _text(root / "proc/sys/kernel/osrelease").lower():
+        return None
+    return Notice(
+        NoticeKind.MEND,
+        "this is WSL, which has only the USB devices that Windows gives it",
+        "in Windows, with usbipd-win installed: usbipd list; usbipd bind --busid BUSID (as administrator); usbipd "
+        "attach --wsl --busid BUSID (docs/how-to/other-systems.md)",
+    )
+
+
+def _brltty(root: Path, device: Path | None) -> Notice | None:
+    """The obstacle that brltty takes the converter for a Braille display: the port vanishes a second after it appeared.
+
+    If the port is absent, every converter on the bus is checked, because brltty may have taken it.
+    """
+    candidates = [device] if device else []
+    if not device:
+        on_bus = root.glob("sys/bus/usb/devices/*")
+        candidates = [folder for folder in on_bus if _text(folder / "idVendor") in CONVERTERS]
+    claims = list(_brltty_claims(root))
+    for candidate in candidates:
+        vendor, product = _text(candidate / "idVendor"), _text(candidate / "idProduct")
+        for rules, line in claims:
+            if vendor and vendor in line and product in line:
+                return Notice(
+                    NoticeKind.MEND,
+                    f"brltty mistakes {vendor}:{product} for a Braille display ({rules}), and its port vanishes",
+                    f"sudo apt remove brltty; if somebody reads Braille here: sudo ln -s /dev/null "
+                    f"/etc/udev/rules.d/{rules}, then plug it in again",
+                )
+    return None
+
+
+def _brltty_claims(root: Path) -> Iterator[tuple[str, str]]:
+    """(file, line in lower case) of brltty's rules that are in force."""
+    seen: set[str] = set()
+    for folder in _RULE_FOLDERS:
+        for path in sorted((root / folder).glob("*brltty*.rules")):
+            if path.name in seen:
+                continue
+            seen.add(path.name)
+            for line in _text(path).lower().splitlines():
+                if not line.lstrip().startswith("#"):
+                    yield path.name, line
+
+
+def _rights(port: str, node: Path) -> Notice | None:
+    """Why this user may not open the port, and the remedy; None if he may."""
+    if os.access(node, os.R_OK | os.W_OK, effective_ids=True):
+        return None
+    user, name, members = str(os.geteuid()), str(node.stat().st_gid), list[str]()
+    with contextlib.suppress(KeyError):
+        user = pwd.getpwuid(os.geteuid()).pw_name
+    with contextlib.suppress(KeyError):
+        name, _, _, members = grp.getgrgid(node.stat().st_gid)
+    if user in members:
+        return Notice(
+            NoticeKind.MEND,
+            f"{user} is in the group {name}, but not in this session",
+            "log out and in again, or reboot",
+        )
+    join = [f"sudo usermod -aG {name} {user} and log in again"] if name != "root" else []
+    return Notice(
+        NoticeKind.MEND, f"{port} belongs to the group {name}, and {user} is not in it", ", or ".join([*join, INSTALL])
+    )
+
+
+def _name(port: str) -> Notice | None:
+    """The obstacle that the port's number may change although the device has a permanent name."""
+    if (lasting := lasting_name(port)) == port:
+        return None
+    return Notice(
+        NoticeKind.MEND,
+        f"{port} may be another device after the next boot",
+        f'write port = "serial:{lasting}" into rig.toml',
+    )
+
+
+def _modem_manager(root: Path, tty: str, device: Path) -> Notice | None:
+    """The obstacle that ModemManager may send AT commands to a new port, as udev's entry does not forbid it."""
+    running = any(_text(process_name) == "ModemManager" for process_name in root.glob("proc/[0-9]*/comm"))
+    if not running:
+        return None
+    for place in (root / "sys/class/tty" / tty, device):
+        entry = _text(root / "run/udev/data" / f"c{_text(place / 'dev')}").splitlines()
+        if "E:ID_MM_DEVICE_IGNORE=1" in entry or "E:ID_MM_PORT_IGNORE=1" in entry:
+            return None
+    return Notice(
+        NoticeKind.MEND, "ModemManager runs and may disturb the meter (ID_MM_DEVICE_IGNORE is not set)", INSTALL
+    )
+
+
+def _latency(root: Path, tty: str) -> Notice | None:
+    """The obstacle that an FTDI converter delays bytes, which blurs each clock exchange by the same time."""
+    text = _text(root / "sys/bus/usb-serial/devices" / tty / "latency_timer")
+    if not text.isdigit() or int(text) <= _LATENCY_LEAST_MS:
+        return None
+    return Notice(
+        NoticeKind.MEND,
+        f"its FTDI converter delays bytes by {text} ms, and every clock exchange with them",
+        f"echo {_LATENCY_LEAST_MS} | sudo tee /sys/bus/usb-serial/devices/{tty}/latency_timer; to keep it: {INSTALL}",
+    )
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return ""

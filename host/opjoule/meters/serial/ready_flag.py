@@ -13,11 +13,11 @@ import numpy as np
 
 from opjoule.clocks.host_clock import MONOTONIC, HostClock
 from opjoule.energy.trace.power_trace import Float64Array
+from opjoule.meters.chip import BY_LIBRARY, default_settings
 from opjoule.meters.chips import chip_of
 from opjoule.meters.interface import InputEnded, Samples
 from opjoule.meters.messages import ChipKind, ControllerKind
 from opjoule.meters.serial.meter import SerialMeter
-from opjoule.meters.serial.sensors import BY_LIBRARY, default_settings
 
 TRIAL_S: Final = 3.0
 TRIAL_SAMPLES: Final = 3000

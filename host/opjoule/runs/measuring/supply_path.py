@@ -6,7 +6,7 @@ from typing import Any, Final, Self
 from opjoule.boards.profiles import Profile
 from opjoule.boards.rig.file import RigSupply
 from opjoule.energy.error_bounds import Shunt
-from opjoule.meters.kinds import ShuntOf
+from opjoule.meters.interface import ShuntOf
 from opjoule.meters.registry import address_of
 from opjoule.meters.serial.options import shunts
 

@@ -17,8 +17,8 @@ from calibrated_sensor import (
 from opjoule.base.errors import BadInput
 from opjoule.energy.calibration.fitting import CalibrationFault, calibrate, deviations
 from opjoule.energy.calibration.reference import Accuracy, multimeter, other_meter, over_resistor
-from opjoule.meters.chips.ina219 import ina219_breakout
-from opjoule.meters.polled.rapl import RaplSource
+from opjoule.meters.chips import ina219_breakout
+from opjoule.meters.rapl import RaplSource
 
 BOUNDS = replace(ina219_breakout(), heating_max_per_a2=0.0)
 SENSOR = TrueSensor(1.0123, -1.4e-3, 0.9972, 0.0)

@@ -11,7 +11,7 @@ from opjoule.energy.trace.journal import TraceJournal, read_trace, to_parquet
 from opjoule.energy.trace.power_trace import PowerTrace
 from opjoule.energy.trace.supply_line import BusReadings, fit_supply_line
 from opjoule.energy.window import Window, window_energy_j
-from opjoule.meters.chips.ina219 import ina219_breakout
+from opjoule.meters.chips import ina219_breakout
 
 SENSOR = replace(
     ina219_breakout(seen_fraction=1.0),

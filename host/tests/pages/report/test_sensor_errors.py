@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 from opjoule.energy.error_bounds import Shunt
 from opjoule.energy.sensor_calibration import SensorCalibration
-from opjoule.meters.chips.ina219 import INA219
+from opjoule.meters.chips import INA219
 from opjoule.pages.report.provenance import sensor_errors
 
 UNKNOWN = replace(

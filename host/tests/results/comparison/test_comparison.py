@@ -27,7 +27,7 @@ from opjoule.energy.repeats import repeat_standard_u, student_t_of
 from opjoule.energy.systematic import Integrals, systematic
 from opjoule.energy.trace.power_trace import PowerTrace
 from opjoule.energy.window import Window, window_energy_j
-from opjoule.meters.chips.ina219 import ina219_breakout
+from opjoule.meters.chips import ina219_breakout
 from opjoule.runs.evaluation.quantities.common import idle_power
 from opjoule.runs.evaluation.quantities.repeat import Repeat, RepeatEnergy
 

@@ -18,7 +18,7 @@ from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.cells import Cells
 from opjoule.energy.operations.operation_table import OperationTable
 from opjoule.energy.trace.power_trace import PowerTrace
-from opjoule.meters.chips.ina219 import ina219_breakout
+from opjoule.meters.chips import ina219_breakout
 from opjoule.pages.report.html import write_report
 from opjoule.pages.report.terminal import print_summary
 from opjoule.runs.evaluation import wording as results

@@ -22,8 +22,8 @@ from opjoule.cli.measure.planning import make_plan, supply_of_rig
 from opjoule.energy.least_voltage import least_voltage
 from opjoule.energy.trace.power_trace import PowerTrace
 from opjoule.energy.trace.supply_line import BusReadings
-from opjoule.meters.chips.ina219 import ina219_breakout
-from opjoule.meters.kinds import Wishes
+from opjoule.meters.chips import ina219_breakout
+from opjoule.meters.interface import Wishes
 from opjoule.meters.registry import open_meter
 from opjoule.pages.report.head import head_lines
 from opjoule.results.answer import open_answer

@@ -12,9 +12,8 @@ from typing import Final
 
 from opjoule.base.errors import MeterFault
 from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, POWER, ErrorBounds
-from opjoule.meters.interface import MeterIdentity, SensorIdentity
-from opjoule.meters.kinds import MeterKind
-from opjoule.meters.polled.polling import ON_BOARD, PolledMeter, Reading, Source
+from opjoule.meters.interface import MeterIdentity, MeterKind, SensorIdentity
+from opjoule.meters.polling import ON_BOARD, PolledMeter, Reading, Source
 
 ROOT: Final = Path("/sys/class/powercap")
 PERIOD_S: Final = 0.01

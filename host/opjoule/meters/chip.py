@@ -1,7 +1,7 @@
-"""Codes, times and errors of a chip from its data sheet, in one form for all chips."""
+"""Codes, times and errors of a chip from its data sheet, in one form for all chips; how a firmware reads it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -22,7 +22,7 @@ from opjoule.energy.error_bounds import (
     Shunt,
 )
 from opjoule.energy.trace.power_trace import BoolArray, Float64Array, Int64Array
-from opjoule.meters.messages import Mode
+from opjoule.meters.messages import ControllerKind, Mode
 
 COPY_BUS_GAIN_ERROR_MAX: Final = 0.055
 """Relative voltage error of a chip that may be a copy: users found modules up to 5.3 % high (Zanduino/INA#45)."""
@@ -251,3 +251,35 @@ def _origins(shunt: Shunt, name: str, *, copied: bool) -> dict[str, str]:
         CURRENT: data_sheet,
         VOLTAGE: f"copies of the {name}, as genuine=yes is not stated" if copied else data_sheet,
     }
+
+
+BY_LIBRARY = frozenset({ControllerKind.AVR, ControllerKind.ESP32, ControllerKind.RP2040, ControllerKind.SAMD})
+"""Controllers whose firmware reads the chip through the Arduino framework's library: shunt+bus in 12 bit only."""
+ARDUINO_PERIOD_US = 1400.0
+"""Time between two samples: the slowest chip's pair of conversions and one read of the shunt (1.3 to 1.42 ms)."""
+_MANY = SensorSettings(mode=Mode.PAIRS, shunt_adc=10, bus_adc=10)
+"""More sensors than the chip's table has: 4 averages of an INA219."""
+
+
+def default_settings(controller: int, chip: Chip, sensors: int = 1) -> SensorSettings:
+    """Best settings of a controller's firmware for this number of sensors.
+
+    One sensor: shunt only, with interleaved bus readings. Several sensors: shunt+bus, as fast as the bus allows for all
+    of them. With the Arduino framework: the only settings that its library has.
+    """
+    if controller in BY_LIBRARY:
+        return SensorSettings(mode=Mode.PAIRS)
+    return chip.sharing.get(sensors, _MANY) if sensors > 1 else chip.alone
+
+
+def read_times(controller: int, chip: Chip, settings: SensorSettings) -> ConversionTimes:
+    """Times of the samples with this controller's firmware. Raises: as Chip.times."""
+    times = chip.times(settings)
+    if controller not in BY_LIBRARY:
+        return times
+    return replace(times, unread_us=ARDUINO_PERIOD_US - times.period_us)
+
+
+def code_ends(controller: int, chip: Chip, settings: SensorSettings) -> CodeEnds:
+    """The ends of the chip's ranges as set by this controller's firmware."""
+    return chip.code_ends(settings.shunt_range, by_library=controller in BY_LIBRARY)

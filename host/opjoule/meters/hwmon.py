@@ -8,11 +8,10 @@ from typing import Final
 from opjoule.base.errors import BadInput, MeterFault
 from opjoule.base.notices import Notice, NoticeKind
 from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, ErrorBounds, Shunt
-from opjoule.meters.chips.ina219 import INA219
-from opjoule.meters.interface import LOAD_SIDE, MeterIdentity, SensorIdentity
-from opjoule.meters.kinds import Address, MeterKind, ShuntOf, Wishes
-from opjoule.meters.polled.km003c import km003c_sensor
-from opjoule.meters.polled.polling import ON_BOARD, PolledMeter, Reading, Source
+from opjoule.meters.chips import INA219
+from opjoule.meters.interface import LOAD_SIDE, Address, MeterIdentity, MeterKind, SensorIdentity, ShuntOf, Wishes
+from opjoule.meters.km003c import km003c_sensor
+from opjoule.meters.polling import ON_BOARD, PolledMeter, Reading, Source
 from opjoule.meters.serial.options import ChipOptions, shunts
 
 HWMON: Final = Path("/sys/class/hwmon")

@@ -7,9 +7,8 @@ from typing import Final
 
 from opjoule.base.errors import MeterFault
 from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, CURRENT, VOLTAGE, ErrorBounds
-from opjoule.meters.interface import MeterIdentity, SensorIdentity
-from opjoule.meters.kinds import MeterKind
-from opjoule.meters.polled.polling import ON_BOARD, PolledMeter, Reading, Source
+from opjoule.meters.interface import MeterIdentity, MeterKind, SensorIdentity
+from opjoule.meters.polling import ON_BOARD, PolledMeter, Reading, Source
 
 PROGRAM: Final = "vcgencmd"
 PERIOD_S: Final = 0.1

@@ -10,9 +10,8 @@ from typing import Final
 
 from opjoule.base.errors import BadInput, MeterFault
 from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, CURRENT, VOLTAGE, ErrorBounds
-from opjoule.meters.interface import MeterGone, MeterIdentity, SensorIdentity
-from opjoule.meters.kinds import Address, MeterKind, MeterOptions, Wishes
-from opjoule.meters.polled.polling import PolledMeter, Reading, Source
+from opjoule.meters.interface import Address, MeterGone, MeterIdentity, MeterKind, MeterOptions, SensorIdentity, Wishes
+from opjoule.meters.polling import PolledMeter, Reading, Source
 from opjoule.meters.usb_link import VENDOR_CLASS, UsbLink, open_usb
 
 MODELS: Final = {(0x5FC9, 0x0063): "POWER-Z KM003C", (0x5FC9, 0x0061): "POWER-Z KM002C"}

@@ -1,1 +1,0 @@
-"""Meters that are read repeatedly: counters and sensors of the operating system, and testers that answer requests."""
