@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from logged_commands import Lasting, SetupError, logged
-from opjoule.boards.databases.registry import known_databases
+from opjoule.boards.databases import known_databases
 from opjoule.boards.programs.binaries import FAILED_ENGINES, failed_engines
 from plain_folder import ROOT, plain
 from system_packages import names

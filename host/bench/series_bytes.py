@@ -53,9 +53,9 @@ class Watch(threading.Thread):
 def set_up(system: str, folder: Path, given: dict[str, str]) -> str:
     """The commands that start the server, as JSON for the job."""
     from opjoule.boards.connection.shell import LocalShell  # noqa: PLC0415
-    from opjoule.boards.databases.registry import database_called  # noqa: PLC0415
+    from opjoule.boards.databases import database_called  # noqa: PLC0415
     from opjoule.boards.programs.runner import Runner  # noqa: PLC0415
-    from opjoule.boards.server.setup import ServerPrograms, ServerSetup  # noqa: PLC0415
+    from opjoule.boards.server import ServerPrograms, ServerSetup  # noqa: PLC0415
     from opjoule.runs.studies.command.wheels import fetch_jar  # noqa: PLC0415
 
     database = database_called(system)

@@ -4,7 +4,7 @@ import io
 
 import pytest
 from opjoule.base.errors import BadInput
-from opjoule.base.prompts import Prompts, Stopped, line_of_stdin, refusing
+from opjoule.base.terminal import Prompts, Stopped, line_of_stdin, refusing
 
 
 def scripted(*answers, **more):

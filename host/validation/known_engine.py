@@ -25,7 +25,7 @@ from opjoule.attribution.overlap import overlap_s
 from opjoule.attribution.shares import Attribution
 from opjoule.base.units import Quantity
 from opjoule.bench.simulation.part_powers import Float64Array, Overlapping, PartPowers, Steady, own_stretches
-from opjoule.boards.databases.registry import background_threads
+from opjoule.boards.databases import background_threads
 from opjoule.energy.operations.board_files import read_system
 from opjoule.energy.operations.operation_table import OperationTable
 from opjoule.runs.evaluation.attributed import AlignedMedium, WorkedRun, attributed

@@ -20,7 +20,7 @@ from opjoule.attribution.activities import SYNC, background_s
 from opjoule.attribution.least_squares import non_negative
 from opjoule.attribution.overlap import Waits, operations_in
 from opjoule.attribution.waits import FREQUENT, RARE
-from opjoule.boards.databases.registry import background_threads
+from opjoule.boards.databases import background_threads
 from opjoule.energy.trace.power_trace import Float64Array
 
 

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Final
 
 from opjoule.base.units import exact
-from opjoule.boards.server.setup import filled
+from opjoule.boards.server import filled
 from opjoule.results.comparison.study.published import winners
 from opjoule.results.comparison.study.rows import PhaseRow, StudyTable
 from opjoule.results.comparison.study.same_winners import RECORDS, same_winners

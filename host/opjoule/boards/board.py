@@ -12,23 +12,22 @@ from typing import Any
 from opjoule.base.errors import DeviceFault, OpJouleError
 from opjoule.boards.connection.sessions import database_folder, remove_sessions, stop_and_fetch
 from opjoule.boards.connection.shell import Shell
-from opjoule.boards.databases.registry import database_called
-from opjoule.boards.media.medium import FOLDER as KEPT_FOLDER
-from opjoule.boards.media.medium import KeptDatabases, read_free_bytes
-from opjoule.boards.preparation.preparation import Preparation
+from opjoule.boards.databases import database_called
+from opjoule.boards.medium import FOLDER as KEPT_FOLDER
+from opjoule.boards.medium import KeptDatabases, read_free_bytes
+from opjoule.boards.preparation import Preparation
 from opjoule.boards.programs.binaries import Programs
-from opjoule.boards.programs.disturbance import TAG as DISTURBANCE
-from opjoule.boards.programs.disturbance import Disturbance, RunningDisturbance
 from opjoule.boards.programs.probe import PERIOD_MS, Probe
-from opjoule.boards.programs.runner import PROBE_FOLDER, Runner
-from opjoule.boards.server.setup import (
+from opjoule.boards.programs.runner import PROBE_FOLDER, Disturbance, Runner, RunningDisturbance
+from opjoule.boards.programs.runner import TAG as DISTURBANCE
+from opjoule.boards.server import (
     DatabaseServer,
     ServerPrograms,
     ServerSetup,
     check_server,
     server_address,
 )
-from opjoule.boards.state.state_gate import StateWatch
+from opjoule.boards.state_gate import StateWatch
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from opjoule.base.errors import INTERRUPTED, Interrupted, OpJouleError, of_syste
 from opjoule.base.notices import Notice, NoticeKind
 from opjoule.base.resources import analysis_resources
 from opjoule.boards.board import Board
-from opjoule.boards.state.state_gate import StateWatch
+from opjoule.boards.state_gate import StateWatch
 from opjoule.meters.capture import CaptureSummary
 from opjoule.meters.interface import Wishes
 from opjoule.meters.registry import open_meters

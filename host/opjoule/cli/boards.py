@@ -11,7 +11,7 @@ from pathlib import Path
 from opjoule.base.errors import BadInput
 from opjoule.base.files import write_whole
 from opjoule.base.scripts import ROOT, RUNS
-from opjoule.boards.preparation.recovery import recover
+from opjoule.boards.preparation import recover
 from opjoule.boards.rig.board import open_shell
 from opjoule.boards.rig.file import read_rig
 from opjoule.boards.rig.root_helper import install_script

@@ -10,7 +10,7 @@ from typing import Any
 
 from opjoule.base.errors import OpJouleError
 from opjoule.base.toml_file import read_toml
-from opjoule.boards.databases.registry import is_server
+from opjoule.boards.databases import is_server
 from opjoule.boards.profiles import find_profile
 from opjoule.boards.programs.binaries import ARCHITECTURES
 from opjoule.cli.needs import Needs

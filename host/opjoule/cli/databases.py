@@ -12,9 +12,9 @@ from opjoule.base.errors import OpJouleError
 from opjoule.base.scripts import ROOT
 from opjoule.base.units import counted
 from opjoule.boards.connection.shell import LocalShell
-from opjoule.boards.databases.registry import Database, database_called, known_databases
+from opjoule.boards.databases import Database, database_called, known_databases
 from opjoule.boards.programs.binaries import failed_engines
-from opjoule.boards.server.setup import find_programs, program_version
+from opjoule.boards.server import find_programs, program_version
 from opjoule.cli.short_commands import ListingOptions
 from opjoule.runs.studies.definition import StudyFolder
 from opjoule.runs.studies.folder import known_studies

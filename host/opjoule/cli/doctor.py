@@ -18,7 +18,7 @@ from opjoule.base.notices import Notice, NoticeKind
 from opjoule.base.scripts import CALIBRATIONS, ROOT
 from opjoule.base.terminal import terminal
 from opjoule.base.units import counted
-from opjoule.boards.databases.registry import known_databases
+from opjoule.boards.databases import known_databases
 from opjoule.boards.profiles import find_profile, known_profiles
 from opjoule.boards.rig.examine import PULSES, examine_board, finding
 from opjoule.boards.rig.file import Rig, RigDevice, read_rig

@@ -18,9 +18,10 @@ from loopback_sshd import Link, Sshd
 from opjoule.base.errors import DeviceFault, LinkFault
 from opjoule.base.notices import NoticeKind
 from opjoule.boards.board import Board, ProbeOptions
+from opjoule.boards.board_state import StateSettings, read_facts
 from opjoule.boards.connection.shell import LocalShell
 from opjoule.boards.connection.ssh import SshConnection
-from opjoule.boards.media.medium import Medium
+from opjoule.boards.medium import Medium
 from opjoule.boards.profiles import find_profile
 from opjoule.boards.programs import runner
 from opjoule.boards.programs.binaries import (
@@ -35,8 +36,6 @@ from opjoule.boards.programs.runner import WorkloadRun
 from opjoule.boards.rig.board import board_on
 from opjoule.boards.rig.examine import examine_board
 from opjoule.boards.rig.file import RigDevice
-from opjoule.boards.state.board_state import read_facts
-from opjoule.boards.state.state_settings import StateSettings
 
 BUILDS = Path(__file__).resolve().parents[3] / "build"
 AWKWARD = 'it\'s; $(touch injected) "x"\n`y` & z'
@@ -359,7 +358,7 @@ import sys, time
 from pathlib import Path
 from opjoule.boards.programs import runner
 from opjoule.boards.board import Board, ProbeOptions
-from opjoule.boards.media.medium import Medium
+from opjoule.boards.medium import Medium
 from opjoule.boards.profiles import find_profile
 from opjoule.boards.rig.board import board_on
 from opjoule.boards.connection.ssh import SshConnection

@@ -12,15 +12,14 @@ from board_answers import abouts, plan, state
 from board_zoo import ZOO, ZooBoard, ZooShell
 from opjoule.base.errors import DeviceFault
 from opjoule.base.notices import NoticeKind
-from opjoule.boards.media.medium import Medium
-from opjoule.boards.preparation.preparation import plan_for
+from opjoule.boards.board_state import StateSettings, read_facts, read_state
+from opjoule.boards.medium import Medium
+from opjoule.boards.preparation import plan_for
 from opjoule.boards.profiles import find_profile
 from opjoule.boards.programs.binaries import find_program
 from opjoule.boards.rig import examine
 from opjoule.boards.rig.file import CPUFREQ, RigDevice
-from opjoule.boards.state.board_state import read_facts, read_state
-from opjoule.boards.state.state_gate import StateWatch
-from opjoule.boards.state.state_settings import StateSettings
+from opjoule.boards.state_gate import StateWatch
 
 ACCEPTED = [board for board in ZOO if not board.refused]
 PIN = {

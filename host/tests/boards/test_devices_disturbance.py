@@ -9,9 +9,8 @@ import pytest
 from opjoule.base.errors import BadInput, DeviceFault
 from opjoule.boards.connection.shell import LocalShell
 from opjoule.boards.programs.binaries import installed_here
-from opjoule.boards.programs.disturbance import DISTURBANCES, RunningDisturbance, find_disturbance
 from opjoule.boards.programs.probe import Probe
-from opjoule.boards.programs.runner import PROBE_FOLDER, Runner
+from opjoule.boards.programs.runner import DISTURBANCES, PROBE_FOLDER, Runner, RunningDisturbance, find_disturbance
 
 ROOT = Path(__file__).resolve().parents[3]
 

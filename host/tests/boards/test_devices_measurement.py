@@ -11,8 +11,8 @@ import mongo_server
 import pytest
 from loopback_rig import ROOT, RUN_THROUGH, LoopbackRig
 from opjoule.boards.connection.ssh import SshConnection
-from opjoule.boards.media.medium import Medium
-from opjoule.boards.preparation.recovery import recover
+from opjoule.boards.medium import Medium
+from opjoule.boards.preparation import recover
 
 pytestmark = pytest.mark.end_to_end
 

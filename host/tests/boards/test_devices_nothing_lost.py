@@ -10,19 +10,17 @@ import pytest
 from board_answers import ANSWERS, MARK, plan, run, state
 from opjoule.base.errors import BadInput, DeviceFault, RigFault
 from opjoule.bench.simulation.rig import RigSetup, twin_rig
+from opjoule.boards.board_state import StateSettings, read_facts, read_state
 from opjoule.boards.connection.sessions import database_folder, find_sessions, new_session, remove_sessions
 from opjoule.boards.connection.shell import LocalShell
 from opjoule.boards.connection.steps import Change, prepare_script, restore_script
-from opjoule.boards.media.medium import Medium
-from opjoule.boards.preparation.recovery import recover
+from opjoule.boards.medium import Medium
+from opjoule.boards.preparation import recover
 from opjoule.boards.profiles import find_profile
 from opjoule.boards.programs.binaries import installed_here
-from opjoule.boards.programs.disturbance import DISTURBANCES, RunningDisturbance
 from opjoule.boards.programs.probe import Probe
-from opjoule.boards.programs.runner import PROBE_FOLDER, Runner
-from opjoule.boards.state.board_state import read_facts, read_state
-from opjoule.boards.state.state_gate import StateWatch
-from opjoule.boards.state.state_settings import StateSettings
+from opjoule.boards.programs.runner import DISTURBANCES, PROBE_FOLDER, Runner, RunningDisturbance
+from opjoule.boards.state_gate import StateWatch
 from opjoule.boards.virtual.image import Image
 from opjoule.boards.virtual.machine import Machine
 

@@ -10,14 +10,12 @@ from pathlib import Path
 import pytest
 from board_answers import ANSWERS, MARK, abouts, active, plan, run, state
 from opjoule.base.errors import BadInput, DeviceFault
+from opjoule.boards.board_state import BlockDevices, BoardState, StateSettings, read_state, why_not_expendable
+from opjoule.boards.changes import STOPPED_UNITS
 from opjoule.boards.connection.shell import LocalShell
 from opjoule.boards.connection.steps import Change, prepare_script, restore_script
-from opjoule.boards.media.medium import Medium
-from opjoule.boards.preparation.changes import STOPPED_UNITS
-from opjoule.boards.state.block_devices import BlockDevices, why_not_expendable
-from opjoule.boards.state.board_state import BoardState, read_state
-from opjoule.boards.state.state_gate import broken_by_steering, steered
-from opjoule.boards.state.state_settings import StateSettings
+from opjoule.boards.medium import Medium
+from opjoule.boards.state_gate import broken_by_steering, steered
 
 AWKWARD = 'it\'s; $(touch injected) "x"\n`y` & z'
 

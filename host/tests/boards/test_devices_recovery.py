@@ -9,12 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from opjoule.boards import preparation
+from opjoule.boards.board_state import read_facts
 from opjoule.boards.connection.sessions import new_session
 from opjoule.boards.connection.shell import LocalShell
-from opjoule.boards.media.medium import FOLDER, Medium
-from opjoule.boards.preparation import recovery
-from opjoule.boards.preparation.recovery import recover
-from opjoule.boards.state.board_state import read_facts
+from opjoule.boards.medium import FOLDER, Medium
+from opjoule.boards.preparation import recover
 
 SHELL = LocalShell()
 KEPT = "leveldb-0123456789abcdef"
@@ -95,7 +95,7 @@ def test_a_medium_that_cannot_be_searched_is_named(medium, tmp_path, monkeypatch
     subprocess.run(["umount", tmp_path / "elsewhere"], check=True)
     facts = read_facts(SHELL, journal=str(tmp_path / "journal"))
     with monkeypatch.context() as patched:
-        patched.setattr(recovery, "read_facts", lambda *_, **__: replace(facts, rights="none"))
+        patched.setattr(preparation, "read_facts", lambda *_, **__: replace(facts, rights="none"))
         assert restore(tmp_path, medium)[1] == [
             f"NOT looked at: {medium.path} is not mounted, and mounting it needs root rights"
         ]

@@ -28,7 +28,7 @@ from moved_servers import server_on
 from opjoule.base.errors import BadInput, DeviceFault
 from opjoule.boards.connection.shell import LocalShell
 from opjoule.boards.connection.ssh import SshConnection
-from opjoule.boards.databases.registry import (
+from opjoule.boards.databases import (
     Database,
     ServerCommands,
     database_called,
@@ -39,7 +39,7 @@ from opjoule.boards.on_board import script
 from opjoule.boards.programs.binaries import find_program
 from opjoule.boards.programs.probe import Probe
 from opjoule.boards.programs.runner import PROBE_FOLDER, Runner
-from opjoule.boards.server.setup import (
+from opjoule.boards.server import (
     DatabaseServer,
     ServerPrograms,
     check_server,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from opjoule.boards.connection.shell import LocalShell
 from opjoule.boards.profiles import Profile, find_profile, known_profiles
-from opjoule.boards.state.state_gate import (
+from opjoule.boards.state_gate import (
     FLAGS_PERIOD_S,
     MediumSpeed,
     PowerFlags,

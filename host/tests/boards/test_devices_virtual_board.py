@@ -18,17 +18,15 @@ import pytest
 from loopback_sshd import Link
 from opjoule.base.errors import BadInput, LinkFault
 from opjoule.boards.board import Board, ProbeOptions
+from opjoule.boards.board_state import StateSettings, read_facts
 from opjoule.boards.connection.ssh import SshConnection
 from opjoule.boards.connection.steps import HELPER
-from opjoule.boards.media.medium import Medium
-from opjoule.boards.preparation.preparation import plan_for
-from opjoule.boards.preparation.recovery import recover
+from opjoule.boards.medium import Medium
+from opjoule.boards.preparation import plan_for, recover
 from opjoule.boards.profiles import find_profile
 from opjoule.boards.rig.board import board_on
 from opjoule.boards.rig.file import RigDevice
 from opjoule.boards.rig.root_helper import install_script
-from opjoule.boards.state.board_state import read_facts
-from opjoule.boards.state.state_settings import StateSettings
 from opjoule.boards.virtual.machine import Machine
 from virtual_board import EMMC, LIMIT_S, ROOT, SSD, STAND_IN, as_root, connect, listing
 
@@ -234,7 +232,7 @@ def test_a_link_cut_at_any_moment_leaves_a_board_that_is_put_back(machine, whole
 
 def test_after_a_reboot_in_mid_run_the_board_is_put_back(machine, tmp_path, monkeypatch):
     monkeypatch.setattr("opjoule.boards.programs.runner.RECONNECT_S", 600.0)  # emulated, on a busy computer
-    monkeypatch.setattr("opjoule.boards.preparation.preparation.RECONNECT_S", 600.0)
+    monkeypatch.setattr("opjoule.boards.preparation.RECONNECT_S", 600.0)
     before = listing(machine)
     device = board(connect(machine))
     device.prepare()

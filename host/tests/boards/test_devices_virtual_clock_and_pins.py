@@ -20,7 +20,7 @@ from opjoule.base.notices import NoticeKind
 from opjoule.bench.simulation.rig import RigSetup
 from opjoule.bench.simulation.virtual_rig import virtual_rig
 from opjoule.boards.board import Board
-from opjoule.boards.media.medium import Medium, read_free_bytes
+from opjoule.boards.medium import Medium, read_free_bytes
 from opjoule.boards.profiles import find_profile
 from opjoule.boards.programs.probe import Probe
 from opjoule.boards.rig.board import open_board

@@ -1,7 +1,7 @@
 """`measure.py databases`: which engines are built, which can be, and why one cannot."""
 
 import pytest
-from opjoule.boards.databases.registry import find_database
+from opjoule.boards.databases import find_database
 from opjoule.cli import databases
 
 

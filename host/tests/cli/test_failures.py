@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from opjoule.base.errors import BadInput, of_system
-from opjoule.base.prompts import Prompts
 from opjoule.base.scripts import script_name
+from opjoule.base.terminal import Prompts
 from opjoule.boards.connection.line_process import LINE_MAX, LineProcess
 from opjoule.cli import commands, init
 from opjoule.cli.failures import one_line, reporting_failures

@@ -15,7 +15,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from opjoule.boards.databases.registry import known_databases
+from opjoule.boards.databases import known_databases
 
 LOADER = Path(__file__).resolve().parents[3] / "build/loader/loader"
 PROBE = LOADER.with_name("probe")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import first_start
 import pytest
-from opjoule.boards.databases.registry import known_databases
+from opjoule.boards.databases import known_databases
 from opjoule.boards.profiles import known_profiles
 from opjoule.cli import commands
 from opjoule.cli.campaign.study_cells import STUDY

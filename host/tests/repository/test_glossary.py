@@ -29,7 +29,7 @@ HOMES = {
         "base/errors.py",
         "pages/report/provenance.py",
     ],
-    "journal": ["energy/trace/journal.py", "boards/state/board_state.py"],
+    "journal": ["energy/trace/journal.py", "boards/board_state.py"],
     "state": ["boards/"],
     "board": [
         *(

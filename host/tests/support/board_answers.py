@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import subprocess
 
-from opjoule.boards.media.medium import Medium
-from opjoule.boards.preparation.changes import plan_preparation
-from opjoule.boards.state.block_devices import BlockDevices
-from opjoule.boards.state.board_state import BoardFacts, BoardState
-from opjoule.boards.state.state_settings import StateSettings
+from opjoule.boards.board_state import BlockDevices, BoardFacts, BoardState, StateSettings
+from opjoule.boards.changes import plan_preparation
+from opjoule.boards.medium import Medium
 
 
 def active(*units: str) -> list[list[str]]:

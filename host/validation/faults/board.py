@@ -14,8 +14,8 @@ from pathlib import Path
 
 import mongo_server
 from opjoule.boards.connection.ssh import SshConnection
-from opjoule.boards.media.medium import Medium
-from opjoule.boards.preparation.recovery import recover
+from opjoule.boards.medium import Medium
+from opjoule.boards.preparation import recover
 from opjoule.runs.record.run_record import RunRecord
 from test_devices_measurement import LoopbackRig
 

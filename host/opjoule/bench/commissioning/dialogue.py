@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final, Self
 
 from opjoule.base.errors import BadInput
-from opjoule.base.prompts import Prompts, refusing
+from opjoule.base.terminal import Prompts, refusing
 from opjoule.energy.calibration.reference import Accuracy
 from opjoule.energy.error_bounds import SQRT3
 from opjoule.meters.registry import address_of

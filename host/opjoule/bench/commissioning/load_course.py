@@ -21,8 +21,8 @@ from opjoule.bench.commissioning.running import DeskRecording
 from opjoule.bench.commissioning.sync_line import clock_evidence
 from opjoule.boards.board import Board
 from opjoule.boards.profiles import Profile
-from opjoule.boards.rig.load_steps import CHIP_MS, LEAD_S, PERIOD_NS, TAIL_S, pattern
-from opjoule.boards.state.state_gate import flag_lines
+from opjoule.boards.rig.board import CHIP_MS, LEAD_S, PERIOD_NS, TAIL_S, pattern
+from opjoule.boards.state_gate import flag_lines
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.calibration.line_fit import LinePoint, fit_line
 from opjoule.energy.calibration.means import MeanReading, mean_reading

@@ -10,8 +10,8 @@ from opjoule.bench.commissioning.desk import CheckedFigure, Defects, OpenDesk, S
 from opjoule.bench.commissioning.running import DeskRecording
 from opjoule.bench.commissioning.sync_line import by_exchanges
 from opjoule.boards.board import Board
-from opjoule.boards.rig.load_steps import CHIP_MS, pattern
-from opjoule.boards.state.block_devices import device_number
+from opjoule.boards.board_state import device_number
+from opjoule.boards.rig.board import CHIP_MS, pattern
 
 BYTES_SHARE_MAX: Final = 0.02
 STORAGE_SHARE_MAX: Final = 0.1

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from opjoule.base.errors import BadInput, OpJouleError
-from opjoule.base.prompts import refusing
+from opjoule.base.terminal import refusing
 from opjoule.bench.commissioning.certificate import Certificate
 from opjoule.bench.commissioning.desk import OpenDesk, StepOutcome, Verdict
 from opjoule.bench.commissioning.dialogue import DeskDialogue, Skipped

@@ -20,17 +20,16 @@ from opjoule.bench.simulation.models import Models
 from opjoule.bench.simulation.power_model import BoardModel, LoadModel, PowerModel
 from opjoule.bench.simulation.supply import PERIOD_MS, SimulatedSupply, drawn_for
 from opjoule.boards.board import Board, ProbeOptions
+from opjoule.boards.board_state import AS_SIMULATED, StateSettings, read_facts
 from opjoule.boards.connection.sessions import new_session
 from opjoule.boards.connection.shell import LocalShell
-from opjoule.boards.databases.registry import background_threads
-from opjoule.boards.media.medium import Medium
-from opjoule.boards.preparation.preparation import Preparation
+from opjoule.boards.databases import background_threads
+from opjoule.boards.medium import Medium
+from opjoule.boards.preparation import Preparation
 from opjoule.boards.profiles import BoardAndMedium, Profile
 from opjoule.boards.programs.binaries import installed_here
-from opjoule.boards.programs.disturbance import Disturbance
 from opjoule.boards.programs.probe import Probe
-from opjoule.boards.state.board_state import read_facts
-from opjoule.boards.state.state_settings import AS_SIMULATED, StateSettings
+from opjoule.boards.programs.runner import Disturbance
 from opjoule.boards.virtual.machine import Machine
 from opjoule.clocks.exchanges import Exchange
 from opjoule.energy.operations.board_files import COMPUTER

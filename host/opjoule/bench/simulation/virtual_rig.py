@@ -25,12 +25,12 @@ from opjoule.bench.simulation.power_model import CountedPower
 from opjoule.bench.simulation.rig import DelayedProbe, RigSetup, SimulatedRig
 from opjoule.bench.simulation.supply import SimulatedSupply, drawn_for
 from opjoule.boards.board import ProbeOptions
+from opjoule.boards.board_state import StateSettings
 from opjoule.boards.connection.ssh import SshConnection
-from opjoule.boards.media.medium import Medium
+from opjoule.boards.medium import Medium
 from opjoule.boards.profiles import BoardAndMedium
 from opjoule.boards.programs.probe import Probe
 from opjoule.boards.rig.board import board_on
-from opjoule.boards.state.state_settings import StateSettings
 from opjoule.boards.virtual.image import get_image
 from opjoule.boards.virtual.machine import MEDIA, Machine
 

@@ -1,1 +1,1 @@
-"""Connection to a board: a local or ssh shell, its folders, its lock, and changes that are undone."""
+"""Connection to a board: a local or ssh shell, its sessions, and changes that are undone."""

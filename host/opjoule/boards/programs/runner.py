@@ -1,6 +1,7 @@
 """Programs on a board: each is started under the probe in a folder of the session and followed live.
 
-Its files are fetched when it ends or the link is back.
+Its files are fetched when it ends or the link is back. One of them may disturb the measurement (study S2's disturbed
+condition), as the result states.
 """
 
 import contextlib
@@ -10,14 +11,15 @@ import signal
 import subprocess
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from pathlib import Path
 
-from opjoule.base.errors import LinkFault, RigFault
+from opjoule.base.errors import BadInput, DeviceFault, LinkFault, RigFault, unknown
 from opjoule.boards.connection.line_process import LineProcess
 from opjoule.boards.connection.sessions import fetch_files, stop_and_fetch
 from opjoule.boards.connection.shell import SILENCE_S, Shell, beat_until
 from opjoule.boards.connection.ssh import SSH_LOST
+from opjoule.boards.on_board import script
 
 PROBE_FOLDER = "probe"
 """Folder of the probe's own files, in the session's folder."""
@@ -234,3 +236,69 @@ class Runner:
         """Moves the probe's files of a name to raw/, after it has begun others. Raises: LinkFault, DeviceFault."""
         names = [f"{name}.events.jsonl", f"{name}.system.csv"]
         fetch_files(self.shell, f"{self.folder}/{PROBE_FOLDER}", names, raw)
+
+
+_SCRIPT = script("disturb.sh")
+TAG = "disturbance"
+"""Tag of the disturbance's folder on the board."""
+
+
+@dataclass(frozen=True)
+class Disturbance:
+    """One background load."""
+
+    name: str
+    about: str
+    cpu_percent: int = 0
+    """Share of one processor, in bursts within each second."""
+    read_kib_per_s: int = 0
+    write_kib_per_s: int = 0
+    file_mib: int = 0
+    """File on the measured medium that is read and written."""
+
+
+DISTURBANCES = {
+    load.name: load
+    for load in (
+        Disturbance("cpu", "one processor busy all the time", cpu_percent=100),
+        Disturbance(
+            "video",
+            "like a video played in software: 60 % of one processor, 640 KiB/s read from the measured medium",
+            cpu_percent=60,
+            read_kib_per_s=640,
+            file_mib=64,
+        ),
+        Disturbance(
+            "writer",
+            "like a logger: 512 KiB written and synced to the measured medium each second",
+            write_kib_per_s=512,
+            file_mib=8,
+        ),
+    )
+}
+
+
+def find_disturbance(name: str) -> Disturbance:
+    """The disturbance called `name`. Raises: BadInput: unknown; names the known ones."""
+    if name not in DISTURBANCES:
+        raise BadInput(unknown("disturbance", name, sorted(DISTURBANCES)))
+    return DISTURBANCES[name]
+
+
+class RunningDisturbance:
+    """The load on the board, from the start until stop(), or until this program or the connection ends."""
+
+    def __init__(self, runner: Runner, disturbance: Disturbance, folder: str) -> None:
+        """Starts the load, with its file in the board's `folder`. Raises: DeviceFault: it does not start."""
+        _, _, *numbers = astuple(disturbance)
+        command = ["sh", "-c", _SCRIPT, "sh", folder, *map(str, numbers)]
+        self._run = runner.start(command, TAG, None, pinned=False)
+        if next(self._run.lines(), None) != {"ready": True}:
+            self.stop()
+            raise DeviceFault(f"the disturbance '{disturbance.name}' does not start in {folder} on the board")
+
+    def stop(self) -> None:
+        """Ends the load and removes its file. After a lost link the board does so itself."""
+        self._run.interrupt()
+        with contextlib.suppress(LinkFault):
+            self._run.wait()

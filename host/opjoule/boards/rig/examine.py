@@ -7,16 +7,16 @@ from typing import Final
 
 from opjoule.base.errors import BadInput, OpJouleError
 from opjoule.base.notices import Notice, NoticeKind
+from opjoule.boards.board_state import BoardFacts, read_facts
 from opjoule.boards.connection.shell import Shell
 from opjoule.boards.connection.steps import as_root
 from opjoule.boards.on_board import script
-from opjoule.boards.preparation.preparation import plan_for
+from opjoule.boards.preparation import plan_for
 from opjoule.boards.profiles import Profile, find_profile
 from opjoule.boards.programs.binaries import LOADER, PROBE, find_program, install_programs
 from opjoule.boards.rig.board import open_shell
 from opjoule.boards.rig.file import RigDevice
-from opjoule.boards.state.board_state import BoardFacts, read_facts
-from opjoule.boards.state.state_gate import HWMON
+from opjoule.boards.state_gate import HWMON
 
 PULSE_S: Final = 0.5
 PULSES: Final = 3

@@ -39,8 +39,8 @@ from msgspec import Meta, Struct
 from opjoule.base.errors import BadInput, unknown
 from opjoule.base.settings import as_struct, as_table
 from opjoule.base.toml_file import read_toml
-from opjoule.boards.media.medium import Medium
-from opjoule.boards.state.state_settings import StateSettings
+from opjoule.boards.board_state import StateSettings
+from opjoule.boards.medium import Medium
 
 CPUFREQ = "/sys/devices/system/cpu"
 RIG_BYTES_MAX = 1 << 20

@@ -10,10 +10,10 @@ import shlex
 from typing import Final
 
 from opjoule.base.errors import BadInput
+from opjoule.boards.changes import STOPPED_UNITS
 from opjoule.boards.connection.steps import HELPER, HELPER_PARTS, helper_version
-from opjoule.boards.media.medium import Medium
+from opjoule.boards.medium import Medium
 from opjoule.boards.on_board import script
-from opjoule.boards.preparation.changes import STOPPED_UNITS
 from opjoule.boards.rig.file import RigDevice
 
 SUDOERS: Final = "/etc/sudoers.d/opjoule"

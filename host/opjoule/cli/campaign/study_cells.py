@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from opjoule.base.errors import BadInput
 from opjoule.base.scripts import RUNS
-from opjoule.boards.state.state_settings import SIMULATED
+from opjoule.boards.board_state import SIMULATED
 from opjoule.campaign.axes import AXES, several
 from opjoule.campaign.past_times import TimeNeeded, past_times, shipped_times, time_needed
 from opjoule.cli.campaign.file import CampaignFile, PlannedCell, cell_options, check_size

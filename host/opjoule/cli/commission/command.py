@@ -10,8 +10,8 @@ from typing import Final
 
 from opjoule.base.errors import FAULTY_EXIT, BadInput
 from opjoule.base.files import file_sha256, write_whole
-from opjoule.base.prompts import Stopped, say
 from opjoule.base.scripts import CALIBRATIONS, ROOT, RUNS
+from opjoule.base.terminal import Stopped, say
 from opjoule.bench.commissioning.certificate import (
     COMMAND,
     FILE,

@@ -7,8 +7,8 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from opjoule.base.prompts import say
 from opjoule.base.scripts import ROOT
+from opjoule.base.terminal import say
 from opjoule.bench.commissioning.certificate import Certificate
 from opjoule.bench.commissioning.desk import DeskPace, OpenDesk, Setup
 from opjoule.bench.commissioning.dialogue import Parts

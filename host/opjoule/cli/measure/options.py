@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Final
 
 from opjoule.base.errors import BadInput
 from opjoule.base.files import read_regular
-from opjoule.boards.databases.registry import find_database
+from opjoule.boards.databases import find_database
 from opjoule.boards.profiles import find_profile
 from opjoule.campaign.axes import several
 from opjoule.cli.argument_types import Again, Percent, Positive, RepeatCount, Seconds, Seed, ThreadCount

@@ -16,7 +16,7 @@ from opjoule.base.scripts import ROOT
 from opjoule.base.terminal import terminal
 from opjoule.base.units import counted
 from opjoule.bench.commissioning.certificate import commissioning_note
-from opjoule.boards.databases.registry import find_database
+from opjoule.boards.databases import find_database
 from opjoule.boards.profiles import find_profile
 from opjoule.boards.rig.file import Rig, RigSupply
 from opjoule.campaign.axes import several

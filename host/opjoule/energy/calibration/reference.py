@@ -14,7 +14,7 @@ from typing import Final, Self
 import numpy as np
 
 from opjoule.base.errors import BadInput
-from opjoule.base.prompts import Prompts, Stopped
+from opjoule.base.terminal import Prompts, Stopped
 from opjoule.energy.error_bounds import HEAT, POWER, SQRT3, VOLTAGE, ErrorBounds
 from opjoule.energy.sensor_calibration import PARAMETERS, UNLIMITED, Correction, SensorCalibration
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from opjoule.boards.databases.registry import database_called
+from opjoule.boards.databases import database_called
 from opjoule.runs.evaluation.quantities.definition import Definition
 from opjoule.runs.evaluation.quantities.phases import PHASES
 from opjoule.runs.studies.definition import DEVICE, STORAGE, SYSTEM

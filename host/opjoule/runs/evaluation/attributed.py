@@ -20,7 +20,7 @@ from opjoule.attribution.shares import Attribution
 from opjoule.attribution.work import Work
 from opjoule.base.notices import Notice, NoticeKind
 from opjoule.base.units import Cause, Quantity, missing
-from opjoule.boards.databases.registry import background_threads
+from opjoule.boards.databases import background_threads
 from opjoule.energy.baseline import MarginalEnergy
 from opjoule.energy.operations.operation_table import OperationTable
 from opjoule.energy.operations.tables import ATTRIBUTION

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from opjoule.base.notices import Notice, NoticeKind
 from opjoule.base.units import counted
-from opjoule.boards.databases.registry import known_databases
+from opjoule.boards.databases import known_databases
 from opjoule.runs.evaluation.quantities.common import COMMON, SENSORS
 from opjoule.runs.evaluation.quantities.definition import FIRST, Quantities
 from opjoule.runs.evaluation.quantities.operations import KEY_VALUE, OPERATIONS

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from opjoule.base.errors import BadInput
 from opjoule.base.notices import Notice
-from opjoule.boards.media.medium import Medium
+from opjoule.boards.medium import Medium
 from opjoule.clocks.exchanges import Exchange
 from opjoule.energy.calibration.library import FoundCalibration, find_calibration
 from opjoule.energy.error_bounds import ErrorBounds

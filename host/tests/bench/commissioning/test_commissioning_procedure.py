@@ -12,7 +12,7 @@ import pytest
 from opjoule.base.errors import FAULTY_EXIT, BadInput, MeterFault
 from opjoule.base.files import file_sha256
 from opjoule.base.notices import Notice, NoticeKind
-from opjoule.base.prompts import Stopped
+from opjoule.base.terminal import Stopped
 from opjoule.bench.commissioning.certificate import (
     Certificate,
     commissioning_note,

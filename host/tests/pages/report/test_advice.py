@@ -46,7 +46,7 @@ NEEDS_HARDWARE = {
     "meters/monsoon, joulescope, ppk2: check its cable": "a meter of that kind",
     "runs/measuring/settling.py: look for the medium's errors (dmesg)": "a medium that hangs",
     "pages/report/advice.py: a stiffer supply; a more accurate clock": "a supply and a board",
-    "boards/state/state_gate.py: stop chrony": "a board whose clock is steered",
+    "boards/state_gate.py: stop chrony": "a board whose clock is steered",
     "meters/chips.py: check its wiring, SDA, SCL": "a sensor",
     "bench/simulation/medium_simulator.py: measure when nothing else writes to this disk": "a disk slow at will",
 }

@@ -16,8 +16,8 @@ from opjoule.base.errors import BadInput, NoWheels
 from opjoule.base.files import file_sha256
 from opjoule.base.passwords import refuse_passwords
 from opjoule.boards.board import Board
-from opjoule.boards.databases.registry import database_called, is_server
-from opjoule.boards.server.setup import filled
+from opjoule.boards.databases import database_called, is_server
+from opjoule.boards.server import filled
 from opjoule.runs.record.phases import Role
 from opjoule.runs.studies.command.title import SHELL, program_of, title_of
 from opjoule.runs.studies.command.wheels import bring_jars, bring_wheels

@@ -14,7 +14,7 @@ from opjoule.base.files import write_whole
 from opjoule.base.passwords import refuse_passwords
 from opjoule.base.units import counted
 from opjoule.boards.board import Board
-from opjoule.boards.databases.registry import Database, find_database
+from opjoule.boards.databases import Database, find_database
 from opjoule.runs.record.phases import Role
 from opjoule.runs.studies.interface import Step, Study, Workload, around
 from opjoule.runs.studies.ycsb.properties import (

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 from opjoule.base.errors import BadInput, unknown
 from opjoule.base.toml_file import read_toml
 
-_FOLDER: Final = Path(__file__).parent
+_FOLDER: Final = Path(__file__).parent / "databases"
 _ORDER: Final = ("leveldb", "sqlite", "rocksdb", "lmdb", "berkeleydb", "flatfolder", "nestedfolder")
 """Databases that are listed first; the others follow in order of name."""
 

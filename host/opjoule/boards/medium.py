@@ -14,12 +14,10 @@ from typing import Annotated, Final, Literal
 from msgspec import Meta
 
 from opjoule.base.errors import BadInput
+from opjoule.boards.board_state import BoardState, StateSettings, why_not_expendable
 from opjoule.boards.connection.shell import Shell
 from opjoule.boards.connection.steps import Change
 from opjoule.boards.on_board import script
-from opjoule.boards.state.block_devices import why_not_expendable
-from opjoule.boards.state.board_state import BoardState
-from opjoule.boards.state.state_settings import StateSettings
 
 FOLDER: Final = "opjoule-kept"
 """Folder of a medium's kept databases, below its path."""

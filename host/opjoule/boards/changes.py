@@ -4,10 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from opjoule.base.errors import BadInput, DeviceFault
+from opjoule.boards.board_state import BoardFacts, BoardState, StateSettings
 from opjoule.boards.connection.steps import Change
-from opjoule.boards.media.medium import Medium, plan_medium
-from opjoule.boards.state.board_state import BoardFacts, BoardState
-from opjoule.boards.state.state_settings import StateSettings
+from opjoule.boards.medium import Medium, plan_medium
 
 _WAKING_BY_PACKAGE = (
     ("apt", ("apt-daily.timer", "apt-daily-upgrade.timer")),

@@ -14,7 +14,7 @@ from opjoule.base.errors import DeviceFault, OpJouleError
 from opjoule.boards.connection.line_process import Dialogue
 from opjoule.boards.connection.sessions import remove_sessions
 from opjoule.boards.connection.shell import Shell
-from opjoule.boards.databases.registry import Command, Database, ServerCommands
+from opjoule.boards.databases import Command, Database, ServerCommands
 from opjoule.boards.on_board import script
 from opjoule.boards.programs.runner import Runner
 

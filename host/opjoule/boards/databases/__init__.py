@@ -1,1 +1,0 @@
-"""The databases that can be measured, and how the rig handles each of them."""

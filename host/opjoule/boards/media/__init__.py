@@ -1,1 +1,0 @@
-"""The storage medium under test: finding it, its free space, and the databases kept on it."""

@@ -1,1 +1,0 @@
-"""Preparation of a board for a measurement, and its reversal."""

@@ -1,1 +1,0 @@
-"""A server database on the board."""
