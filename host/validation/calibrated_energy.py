@@ -27,9 +27,8 @@ from pathlib import Path
 
 import numpy as np
 from opjoule.bench.simulation.imperfections import Imperfections
-from opjoule.energy.calibration.calibration_file import CalibratedSensor, new_file, write_calibration
+from opjoule.energy.calibration.calibration_file import CalibratedSensor, find_calibration, new_file, write_calibration
 from opjoule.energy.calibration.fitting import CalibrationFault, ReferencePoint, calibrate
-from opjoule.energy.calibration.library import find_calibration
 from opjoule.energy.calibration.means import ReadPoint
 from opjoule.energy.calibration.reference import Accuracy, Reference, multimeter, over_resistor
 from opjoule.energy.cells import Cells

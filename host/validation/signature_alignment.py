@@ -13,8 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from opjoule.base.errors import AlignmentError
-from opjoule.clocks.load_pattern import LoadPattern, signature_chips
-from opjoule.clocks.signature import fit_signature
+from opjoule.clocks.signature import LoadPattern, fit_signature, signature_chips
 from synthetic_board import CHIP_NS, INA219, MONSOON, Meter, random_run, watch
 
 LIMITS_US = {INA219.name: 200.0, MONSOON.name: 60.0}

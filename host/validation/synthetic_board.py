@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 from opjoule.clocks.clock_map import ClockMap
-from opjoule.clocks.load_pattern import LoadPattern, signature_chips
+from opjoule.clocks.signature import LoadPattern, signature_chips
 
 GRID_NS = 20_000
 """Step over which the true power is constant: 20 us."""

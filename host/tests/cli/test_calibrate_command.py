@@ -14,8 +14,7 @@ from opjoule.cli import commands, record
 from opjoule.cli.calibrate import command as calibrate_command
 from opjoule.cli.calibrate.command import check_command
 from opjoule.cli.commands import main
-from opjoule.energy.calibration.calibration_file import read_calibration
-from opjoule.energy.calibration.library import find_calibration
+from opjoule.energy.calibration.calibration_file import find_calibration, read_calibration
 from opjoule.energy.trace.journal import read_trace
 from opjoule.runs.evaluation.corrected_trace import CorrectedTrace
 from opjoule.runs.record.run_record import RunRecord

@@ -13,7 +13,6 @@ from opjoule.base.errors import AlignmentError, RecordFault
 from opjoule.clocks.clock_map import ClockMap, agree, identity
 from opjoule.clocks.edges import fit_edges, match_edges
 from opjoule.clocks.exchanges import Exchange, fit_exchanges
-from opjoule.clocks.unwrap import WRAP, TickUnwrapper
 from raw_record import run_json
 
 DAY_NS = 86_400 * 10**9
@@ -65,37 +64,6 @@ def test_json_keeps_a_map_exactly():
     assert msgspec.json.decode(msgspec.json.encode(clock_map), type=ClockMap) == clock_map
     with pytest.raises(RecordFault, match=r"run\.json is corrupt: .*`target`.*clock_maps"):
         run_json(clock_maps={"exchanges": {"source": "board"}})
-
-
-@given(st.integers(0, 2**40), st.lists(st.integers(0, WRAP // 4), max_size=50))
-@settings(max_examples=100, deadline=None)
-def test_unwrapping_undoes_the_wrap(start, steps):
-    true = start + np.concatenate([[0], np.cumsum(steps)]).astype(np.int64)
-    wrapped = (true % WRAP).astype(np.uint32)
-    one_by_one = TickUnwrapper()
-    single = [one_by_one.unwrap(int(ticks)) for ticks in wrapped]
-    assert (np.array(single) - single[0]).tolist() == (true - true[0]).tolist()
-
-
-def test_an_older_count_is_placed_before_a_newer_one():
-    unwrapper = TickUnwrapper()
-    unwrapper.unwrap(WRAP - 10)
-    assert unwrapper.unwrap(5) == WRAP + 5
-    assert unwrapper.unwrap(WRAP - 3) == WRAP - 3
-    assert unwrapper.unwrap(6, near_ticks=7 * WRAP) == 7 * WRAP + 6
-
-
-def test_a_forged_count_leads_no_later_one_astray():
-    unwrapper = TickUnwrapper()
-    for turn in range(6):
-        assert unwrapper.unwrap(1000 + turn) == 1000 + turn
-        unwrapper.unwrap(WRAP // 2 + (1002 if turn % 2 else 900))
-
-
-def test_after_a_silence_of_a_third_of_a_wrap_counts_go_on_from_there():
-    unwrapper = TickUnwrapper()
-    true = [i * (WRAP // 3) + part for i in range(9) for part in (10, 20)]
-    assert [unwrapper.unwrap(count % WRAP) for count in true] == true
 
 
 # --- sync edges -----------------------------------------------------------------------------------------

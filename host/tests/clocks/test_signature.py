@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from opjoule.base.errors import AlignmentError
-from opjoule.clocks.load_pattern import TAPS, LoadPattern, maximal_sequence, signature_chips
-from opjoule.clocks.signature import fit_signature
+from opjoule.clocks.signature import TAPS, LoadPattern, fit_signature, maximal_sequence, signature_chips
 from validation.signature_alignment import LIMITS_US, trial
 from validation.synthetic_board import CHIP_NS, INA219, MONSOON, random_run, watch
 

@@ -6,14 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from opjoule.clocks.unwrap import signed_difference
 from opjoule.meters import messages as m
 from opjoule.meters.chip import SensorSettings, code_ends
 from opjoule.meters.chips import INA219
 from opjoule.meters.interface import EdgeEvent, FaultEvent, GapEvent, Samples
 from opjoule.meters.serial.assembler import Assembler, parse
 from opjoule.meters.serial.conversions import ConversionAssembler
-from opjoule.meters.serial.wire import FrameReader, encode_frame
+from opjoule.meters.serial.wire import FrameReader, encode_frame, signed_difference
 from software_meter import FULL_SCALE, PERIOD_TICKS, PairsSource, damage_plans, spoil
 
 TICK_NS = 500

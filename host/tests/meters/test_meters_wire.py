@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from opjoule.meters import messages as m
 from opjoule.meters.serial import wire
 from opjoule.meters.serial.assembler import parse
+from opjoule.meters.serial.wire import WRAP, TickUnwrapper
 from software_meter import PairsSource, damage_plans, identity, spoil
 
 PROTOCOL = Path(__file__).parents[3] / "firmware" / "protocol"
@@ -176,3 +177,34 @@ def test_the_documented_sizes_are_those_of_the_messages():
         room = m.MAX_FRAME_BYTES - wire.HEADER_BYTES - wire.CRC_BYTES - kind.FIELDS.size
         last = f"{item.itemsize} | {room // item.itemsize}" if item is not None else " | "
         assert re.search(rf"\| 0x{number:02x} \| \w+ \| {kind.FIELDS.size} \| ?{re.escape(last)} ?\|", page), kind
+
+
+@given(st.integers(0, 2**40), st.lists(st.integers(0, WRAP // 4), max_size=50))
+@settings(max_examples=100, deadline=None)
+def test_unwrapping_undoes_the_wrap(start, steps):
+    true = start + np.concatenate([[0], np.cumsum(steps)]).astype(np.int64)
+    wrapped = (true % WRAP).astype(np.uint32)
+    one_by_one = TickUnwrapper()
+    single = [one_by_one.unwrap(int(ticks)) for ticks in wrapped]
+    assert (np.array(single) - single[0]).tolist() == (true - true[0]).tolist()
+
+
+def test_an_older_count_is_placed_before_a_newer_one():
+    unwrapper = TickUnwrapper()
+    unwrapper.unwrap(WRAP - 10)
+    assert unwrapper.unwrap(5) == WRAP + 5
+    assert unwrapper.unwrap(WRAP - 3) == WRAP - 3
+    assert unwrapper.unwrap(6, near_ticks=7 * WRAP) == 7 * WRAP + 6
+
+
+def test_a_forged_count_leads_no_later_one_astray():
+    unwrapper = TickUnwrapper()
+    for turn in range(6):
+        assert unwrapper.unwrap(1000 + turn) == 1000 + turn
+        unwrapper.unwrap(WRAP // 2 + (1002 if turn % 2 else 900))
+
+
+def test_after_a_silence_of_a_third_of_a_wrap_counts_go_on_from_there():
+    unwrapper = TickUnwrapper()
+    true = [i * (WRAP // 3) + part for i in range(9) for part in (10, 20)]
+    assert [unwrapper.unwrap(count % WRAP) for count in true] == true

@@ -26,12 +26,12 @@ from opjoule.cli.calibrate.setup import (
 )
 from opjoule.energy.calibration.calibration_file import (
     CalibratedSensor,
+    find_calibration,
     new_file,
     read_calibration,
     write_calibration,
 )
 from opjoule.energy.calibration.fitting import CalibrationFault, Fitted, calibrate, deviations
-from opjoule.energy.calibration.library import find_calibration
 from opjoule.energy.calibration.means import ReadPoint
 from opjoule.energy.error_bounds import CHIP_PER_K, SHUNT_PER_K, SQRT3, ErrorBounds
 from opjoule.energy.sensor_calibration import Correction, SensorCalibration

@@ -8,8 +8,7 @@ import numpy as np
 
 from opjoule.base.errors import AlignmentError
 from opjoule.clocks.clock_map import Float64Array, Int64Array
-from opjoule.clocks.load_pattern import STEPS_A_CHIP, LoadPattern, signature_chips
-from opjoule.clocks.signature import DELAY_U_NS, SignatureFit, fit_signature
+from opjoule.clocks.signature import DELAY_U_NS, STEPS_A_CHIP, LoadPattern, SignatureFit, fit_signature, signature_chips
 from opjoule.energy.operations.board_files import BoardEdges
 
 CHIP_MS: Final = 20

@@ -3,11 +3,10 @@
 from collections.abc import Mapping
 
 from opjoule.clocks.exchanges import Exchange
-from opjoule.clocks.unwrap import WRAP, TickUnwrapper, signed_difference
 from opjoule.meters import messages
 from opjoule.meters.interface import EdgeEvent, FaultEvent, Losses, MeterEvent
 from opjoule.meters.serial.conversions import ConversionAssembler, SamplesMessage
-from opjoule.meters.serial.wire import Frame
+from opjoule.meters.serial.wire import WRAP, Frame, TickUnwrapper, signed_difference
 
 NO_SENSOR = 255
 PENDING_REQUESTS = 16

@@ -12,11 +12,11 @@ from typing import Final, Self
 
 import numpy as np
 
-from opjoule.clocks.unwrap import WRAP, signed_difference
 from opjoule.energy.trace.power_trace import BoolArray, Gap, Int64Array
 from opjoule.meters.chip import ChipScale, CodeEnds, ConversionTimes
 from opjoule.meters.interface import BusReading, FaultEvent, GapEvent, MeterEvent, Samples
 from opjoule.meters.messages import Flag, Pairs, Shunts, Wide
+from opjoule.meters.serial.wire import WRAP, signed_difference
 
 MISSED_SHARE: Final = 1.5
 """Distance in periods above which conversions between two others were never read (chip clocks: +-10 %)."""

@@ -10,7 +10,7 @@ from opjoule.base.errors import BadInput
 from opjoule.base.notices import Notice
 from opjoule.boards.medium import Medium
 from opjoule.clocks.exchanges import Exchange
-from opjoule.energy.calibration.library import FoundCalibration, find_calibration
+from opjoule.energy.calibration.calibration_file import FoundCalibration, find_calibration
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.meters.interface import Meter, MeterIdentity
 from opjoule.meters.registry import sensor_ids

@@ -7,9 +7,8 @@ import pytest
 from calibrated_sensor import SENSOR_ID
 from calibration_files import BOUNDS, WHEN, made
 from opjoule.base.errors import BadInput
-from opjoule.energy.calibration.calibration_file import EARLIER, read_calibration, write_calibration
+from opjoule.energy.calibration.calibration_file import EARLIER, find_calibration, read_calibration, write_calibration
 from opjoule.energy.calibration.fitting import CalibrationFault
-from opjoule.energy.calibration.library import find_calibration
 from opjoule.energy.error_bounds import Shunt
 from opjoule.energy.shunt_heat import Heating
 

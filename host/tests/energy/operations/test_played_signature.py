@@ -5,7 +5,7 @@ import pytest
 from opjoule.base.errors import AlignmentError
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.clocks.exchanges import Exchange
-from opjoule.clocks.load_pattern import LoadPattern, signature_chips
+from opjoule.clocks.signature import LoadPattern, signature_chips
 from opjoule.energy.operations.board_files import BoardEdges
 from opjoule.energy.operations.played_signature import chip_ms, chips_text, fit_played
 from opjoule.energy.trace.journal import SyncEdges
