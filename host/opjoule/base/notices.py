@@ -93,7 +93,6 @@ class Notice(Struct, frozen=True, omit_defaults=True):
     line: str
     """What is so, in one line, without the kind's words."""
     remedy: str = ""
-    """What to do about it."""
     withholds: tuple[str, ...] = ()
     """Groups of figures (runs/record/groups.py) that it makes wrong."""
     about: str = ""

@@ -39,7 +39,6 @@ class Profile:
     idle_w: tuple[float, float] | None = None
     """Least and greatest plausible idle power [W], including a medium and a fan; None if unknown."""
     supply_note: str = ""
-    """Other notes on its supply."""
 
     def with_medium(self, name: str | None) -> "BoardAndMedium":
         """The board with the medium of this name, or by default its first. Raises: BadInput: no such medium."""

@@ -149,7 +149,6 @@ class StateReport:
     unknown: list[str] = field(default_factory=list)
     """Values that this board does not report, one line each."""
     notes: list[str] = field(default_factory=list)
-    """Adjustments of the board's clock."""
 
 
 @dataclass(kw_only=True)

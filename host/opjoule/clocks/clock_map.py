@@ -62,7 +62,6 @@ class ClockMap:
     source: str
     """Source clock: "meter", "board" or "host"."""
     target: str
-    """Target clock, likewise."""
     source_ref_ns: int
     target_ref_ns: int
     rate: float

@@ -211,8 +211,6 @@ def stretch_variances(values: Float64Array, length: int) -> Float64Array:
 
 @dataclass(frozen=True)
 class _Samples:
-    """The good samples."""
-
     centre_ns: Int64Array
     current_a: Float64Array
     voltage_v: Float64Array

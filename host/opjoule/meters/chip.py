@@ -153,7 +153,6 @@ class Chip:
     copied: bool = False
     """copies that cannot be distinguished from it are on the market"""
     note: str = ""
-    """note for users of this chip"""
     codes_in_words: str = "averaging << 3 | conversion time, 0 to 63"
 
     def range_of(self, code: int) -> ShuntRange:

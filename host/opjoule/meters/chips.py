@@ -40,7 +40,7 @@ INA219: Final = Chip(
     alone=SensorSettings(),
     sharing={2: SensorSettings(mode=Mode.PAIRS, shunt_adc=9, bus_adc=9)},  # 2 averages
 )
-"""INA219: TI data sheet SBOS448G."""
+"""TI data sheet SBOS448G."""
 
 INA226: Final = Chip(
     name="INA226",
@@ -61,7 +61,7 @@ INA226: Final = Chip(
         3: SensorSettings(mode=Mode.PAIRS, shunt_adc=5, bus_adc=5, shunt_range=0),
     },
 )
-"""INA226: TI data sheets SBOS547A and B."""
+"""TI data sheets SBOS547A and B."""
 
 _INA228_END: Final = 524_287  # 20 bit with sign
 
@@ -84,7 +84,7 @@ INA228: Final = Chip(
         3: SensorSettings(mode=Mode.PAIRS, shunt_adc=6, bus_adc=6, shunt_range=0),
     },
 )
-"""INA228: TI data sheet SLYS021A."""
+"""TI data sheet SLYS021A."""
 
 _INA234_END: Final = 2047  # 8.1.1: 12 bit with sign
 _INA234_OFFSET_V: Final = 100e-6  # 6.5
@@ -103,7 +103,7 @@ INA234: Final = replace(  # the registers and times of an INA226; its own times 
     bus_offset_max_v=15e-3,  # 6.5
     note="",
 )
-"""INA234: TI data sheet SBOS844C."""
+"""TI data sheet SBOS844C."""
 
 _INA238_END: Final = 32_767
 
@@ -117,7 +117,7 @@ INA238: Final = replace(  # the registers and times of an INA228 with codes of 1
     bus_gain_error_max=0.001,
     bus_offset_max_v=5e-3,
 )
-"""INA238: TI data sheet SLYS025A."""
+"""TI data sheet SLYS025A."""
 
 INA237: Final = replace(  # an INA238 of a lower grade
     INA238,
@@ -127,7 +127,7 @@ INA237: Final = replace(  # an INA238 of a lower grade
     bus_gain_error_max=0.003,
     bus_offset_max_v=20e-3,
 )
-"""INA237: TI data sheet SBOSA20A."""
+"""TI data sheet SBOSA20A."""
 
 _INA260_OHM: Final = 0.002
 _INA260_STEP_A, _INA260_OFFSET_A = 1.25e-3, 5e-3  # 8.6.2, page 1
@@ -150,7 +150,7 @@ INA260: Final = replace(  # the registers and times of an INA226; register 1 hol
     copied=False,
     note="",
 )
-"""INA260: TI data sheet SBOS656C."""
+"""TI data sheet SBOS656C."""
 
 _SQ52201_BUS_GAIN_ERROR_MAX: Final = 0.055
 """Modules sold as INA226 read the voltage 1.4 to 5.3 % high, but not the current.

@@ -19,7 +19,6 @@ from opjoule.meters.usb_link import HID_CLASS, UsbLink, open_usb
 
 PACKET_BYTES: Final = 64
 SAMPLES: Final = 4
-"""Samples of one packet."""
 SAMPLE_NS: Final = 10_000_000
 PACKET_NS: Final = SAMPLES * SAMPLE_NS
 FNB58, FNB48S = "FNB58", "FNB48S"

@@ -206,7 +206,6 @@ class _UdpPort:
         return data
 
     def close(self) -> None:
-        """Closes the port."""
         self._socket.close()
 
 

@@ -184,8 +184,6 @@ class _PointTables(Struct, frozen=True):
 
 
 class _File(Struct, kw_only=True):
-    """The tables of the file."""
-
     schema: int
     simulated: bool
     date_utc: Annotated[datetime, Meta(tz=True, description="a time with a zone")]

@@ -183,7 +183,6 @@ class ComputerLoad:
 
     board_ns: Int64Array
     processors: Float64Array
-    """Number of processors at work."""
     busy_s: Float64Array
     """Time of all processors together that was not idle, cumulative; time taken by other virtual machines counts."""
     own_s: Float64Array

@@ -181,7 +181,6 @@ class SerialMeter(Meter):
         return Losses(link=link) if self._assembler is None else self._assembler.losses(link)
 
     def _take(self, message: messages.Message, received_host_ns: int) -> None:
-        """Takes one message from the link."""
         if isinstance(message, messages.Identity):
             self._reset = message  # not requested while running
         self._input_ended |= isinstance(message, messages.EndOfInput)

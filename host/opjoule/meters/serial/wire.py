@@ -37,7 +37,6 @@ class LinkCounts:
     """Counts of the line since it was opened."""
 
     frames: int = 0
-    """valid frames"""
     bad_cobs: int = 0
     bad_crc: int = 0
     bad_length: int = 0
