@@ -17,7 +17,6 @@ from opjoule.meters import messages as m
 from opjoule.meters.chip import SensorSettings
 from opjoule.meters.interface import FaultEvent, GapEvent, MeterGone, Samples, Wishes
 from opjoule.meters.registry import open_meter
-from opjoule.meters.serial import link as serial_link
 from opjoule.meters.serial import meter as serial_meter
 from opjoule.meters.serial import port as serial_port
 from software_meter import SoftwareMeter, identity
@@ -29,7 +28,7 @@ PAIRS = SensorSettings(mode=m.Mode.PAIRS)  # what the software meter speaks
 def short_limits(monkeypatch):
     """For what nobody answers; a busy computer answers later than this."""
     monkeypatch.setattr(serial_meter, "IDENTIFY_LIMIT_S", 0.5)
-    monkeypatch.setattr(serial_link, "RETRY_PERIOD_S", 0.1)
+    monkeypatch.setattr(serial_meter, "RETRY_PERIOD_S", 0.1)
 
 
 @pytest.fixture
