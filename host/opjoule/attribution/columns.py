@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from opjoule.attribution.activities import SYNC
 from opjoule.attribution.medium import MediumColumns
 from opjoule.attribution.window_groups import Groups, IntArray
 from opjoule.energy.trace.power_trace import BoolArray, Float64Array
@@ -92,7 +93,8 @@ class PartColumns:
     work; between groups it may be waiting, and its coefficient may have either sign. An operation of a slower group may
     cost more, as much or less; this column is used within groups and belongs to no part. Without it the groups of quick
     operations, which contain most, would decide what an operation costs. An activity has two columns, between and
-    within groups, because its power may change while it lasts.
+    within groups, because its power may change while it lasts. A sync has two more between groups, for what the medium
+    does meanwhile: it writes less in some syncs than in others, in those of settle for example.
     """
 
     of_kind: Mapping[str, Float64Array]
@@ -107,6 +109,8 @@ class PartColumns:
     group: Groups
     strays: float
     """Relative error with which neighbours may misjudge the power of all kinds."""
+    in_syncs: Sequence[Float64Array] = ()
+    """What the medium does during the syncs of each window: bytes written, seconds of its tail; shape (n,) each."""
 
     @classmethod
     def of(
@@ -183,21 +187,26 @@ class PartColumns:
 
     @property
     def matrix(self) -> Float64Array:
-        """All columns, shape (n, p): four per kind, the activities between and within groups, the usual time."""
+        """All columns, shape (n, p): four per kind, the activities between and within groups, the usual time, the
+        medium during syncs."""
         activities = [column[:, None] for column in self.of_activity.values()]
-        return np.concatenate([*self.of_kind.values(), *activities, *activities, self.usual_s[:, None]], axis=1)
+        others = [column[:, None] for column in (self.usual_s, *self.in_syncs)]
+        return np.concatenate([*self.of_kind.values(), *activities, *activities, *others], axis=1)
 
     @property
     def sets(self) -> ColumnSets:
         """Sets of columns, in the order of `matrix`."""
 
-        def marked(of_kind: tuple[int, int, int, int], activity_far: int, activity_near: int, usual: int) -> BoolArray:
+        def marked(
+            of_kind: tuple[int, int, int, int], activity_far: int, activity_near: int, usual: int, synced: int = 0
+        ) -> BoolArray:
             activities = (activity_far,) * len(self.of_activity) + (activity_near,) * len(self.of_activity)
-            return np.array([*of_kind * len(self.of_kind), *activities, usual], np.bool_)
+            of_syncs = (synced,) * len(self.in_syncs)
+            return np.array([*of_kind * len(self.of_kind), *activities, usual, *of_syncs], np.bool_)
 
         return ColumnSets(
             near=marked((1, 1, 0, 1), 0, 1, 1),
-            far=marked((1, 0, 1, 0), 1, 0, 0),
+            far=marked((1, 0, 1, 0), 1, 0, 0, 1),
             free=marked((0, 0, 1, 1), 0, 1, 1),
             count=marked((1, 0, 0, 0), 0, 0, 0),
             strays=np.where(marked((0, 0, 0, 0), 0, 0, 1), self.strays, 0.0),
@@ -219,7 +228,8 @@ class PartColumns:
         """These columns and the medium's."""
         of_medium = {WRITE_BACK: medium.written_bytes, TAIL: medium.tail_s}
         added = {name: column for name, column in of_medium.items() if column.any()}
-        return replace(self, of_activity={**self.of_activity, **added})
+        in_syncs = [column for column in medium.in_syncs if SYNC in self.of_activity and column.any()]
+        return replace(self, of_activity={**self.of_activity, **added}, in_syncs=in_syncs)
 
     @property
     def parts(self) -> Float64Array:
@@ -228,4 +238,6 @@ class PartColumns:
         membership = np.repeat(np.eye(len(widths)), widths, axis=1)
         membership[:, 3 : 4 * len(self.of_kind) : 4] = 0.0  # slowed
         membership = np.concatenate([membership, membership[: len(self.of_kind)].sum(axis=0)[None]])
-        return np.concatenate([membership, np.zeros((len(membership), len(self.of_activity) + 1))], axis=1)
+        unused = np.zeros((len(membership), len(self.of_activity) + 1))
+        of_sync = np.array([[float(name == SYNC)] for name in self.names])
+        return np.concatenate([membership, unused, *[of_sync] * len(self.in_syncs)], axis=1)

@@ -267,7 +267,10 @@ class _Blocks:
         """
         kinds = parts[-1] @ parts[:-1].T > 0
         rows = [*np.flatnonzero(~kinds).tolist(), len(parts) - 1]
-        unit = np.concatenate([parts[rows], parts[-1:]])
+        own = parts[rows[:-1]] * np.abs(self.solution)  # a part of several columns has the course of its energy
+        weight = own.sum(axis=1, keepdims=True)
+        own = np.where(weight > 0.0, own / np.where(weight > 0.0, weight, 1.0), parts[rows[:-1]])
+        unit = np.concatenate([own, parts[-1:], parts[-1:]])
         unit[-2:] *= self.solution * np.stack([~self.free, self.free])
         together = unit @ self.course @ unit.T
         varies = np.diag(together) > 1e-300  # rounding makes the variance of a constant part tiny or negative
@@ -277,7 +280,7 @@ class _Blocks:
         inflation = np.sqrt(np.maximum(np.diag(inverse(alike)) - 1.0, 0.0))
         coefficient = np.concatenate([parts[rows[:-1]] @ self.solution, [1.0, 1.0]])
         strayed_j = np.sqrt(alike**2 @ (coefficient * size) ** 2)
-        total = np.append(wanted[rows[:-1]].sum(axis=1), wanted[-1] @ self.solution)
+        total = np.append((wanted[rows[:-1]] * own).sum(axis=1), wanted[-1] @ self.solution)
         u_j = np.zeros(len(parts))
         u_j[rows] = COURSE_U * (inflation * strayed_j / size)[:-1] * total
         energy_j = wanted @ self.solution

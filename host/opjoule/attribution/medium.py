@@ -146,11 +146,13 @@ class MediumColumns:
     also_s: Float64Array
     """Range of additional tail seconds that the windows do not distinguish from writing, shape (2, n). A medium faster
     than any observed rate is busy for less of the time, and writes may come early or late in a sample."""
+    in_syncs: Float64Array
+    """Bytes written during syncs, and seconds of the tail during syncs, shape (2, n)."""
 
     @classmethod
     def none(cls, windows: int) -> MediumColumns:
         """Columns of a medium without known writes."""
-        return cls(np.zeros(windows), np.zeros(windows), None, np.zeros((2, windows)))
+        return cls(np.zeros(windows), np.zeros(windows), None, np.zeros((2, windows)), np.zeros((2, windows)))
 
 
 @dataclass(frozen=True)
@@ -233,15 +235,19 @@ class MediumRun:
         alone = np.where(self.alone < 1.0, 0.0, 1.0) if place == SYNC else self.alone
         return self._windows(self.bytes_at(place) * alone)
 
+    def synced(self, place: str) -> Float64Array:
+        """Bytes of each window written during syncs, shape (n,)."""
+        return self._windows(self.bytes_at(place)) - self.written(place)
+
     def transfers(self, place: str, rates: Rates) -> Transfers:
         """Stretches with and without bytes, for a medium that is busy at the given rates."""
         written_bytes = self.bytes_at(place)
         busy_s = rates.busy_s(written_bytes, self.read_bytes)
         return Transfers.of(written_bytes + self.read_bytes, busy_s, self.time_s, self.counters.sampled_s)
 
-    def tail_s(self, stretches_s: Float64Array) -> Float64Array:
-        """Seconds of the tail in each window outside of syncs, shape (n,)."""
-        return self._windows(stretches_s * self.alone)
+    def tail_s(self, stretches_s: Float64Array, *, synced: bool = False) -> Float64Array:
+        """Seconds of the tail in each window outside of syncs, or during them, shape (n,)."""
+        return self._windows(stretches_s * (1.0 - self.alone if synced else self.alone))
 
     def _windows(self, of_moments: Float64Array) -> Float64Array:
         return np.asarray(np.add.reduceat(of_moments, self.first), np.float64)
@@ -347,24 +353,36 @@ class _Search:
         """The model with a length of the tail; rounds of the search share lengths, whose deviance is computed once."""
         model = _Tried(0.0, length_s, place, held)
         if model not in self.values:
-            tail = [self._tail_s(self._transfers[place], length_s, held)] if length_s else []
-            self.values[model] = self.deviance([self._written[place], *tail]) + self._worth(model)
+            tail = (
+                [self._tail_s(self._transfers[place], length_s, held, synced=synced) for synced in (False, True)]
+                if length_s
+                else []
+            )
+            columns = [self._written[place], *tail, self._synced[place]]
+            self.values[model] = self.deviance(columns) + self._worth(model)
         return model._replace(value=self.values[model])
 
     def _columns(self, tried: _Tried) -> MediumColumns:
-        written_bytes = self._written[tried.place]
+        written_bytes, synced_bytes = self._written[tried.place], self._synced[tried.place]
         if not tried.tail_length_s:
-            return replace(MediumColumns.none(written_bytes.size), written_bytes=written_bytes)
+            none = MediumColumns.none(written_bytes.size)
+            return replace(none, written_bytes=written_bytes, in_syncs=np.stack([synced_bytes, none.tail_s]))
         slow, quick = self._transfers[tried.place], self._transfers_at(tried.place, IN_NO_TIME)
         tail_s = self._tail_s(slow, tried.tail_length_s, tried.held)
+        in_syncs = np.stack([synced_bytes, self._tail_s(slow, tried.tail_length_s, tried.held, synced=True)])
         least_s = self._tail_s(slow, tried.tail_length_s, tried.held, 0.0)
         most_s = self._tail_s(quick, tried.tail_length_s, tried.held, 1.0)
-        return MediumColumns(written_bytes, tail_s, tried.tail_length_s, np.stack([least_s, most_s]) - tail_s)
+        return MediumColumns(written_bytes, tail_s, tried.tail_length_s, np.stack([least_s, most_s]) - tail_s, in_syncs)
 
     @cached_property
     def _written(self) -> dict[str, Float64Array]:
         """Bytes of each window written outside of syncs, for each placement."""
         return {place: np.concatenate([run.written(place) for run in self.runs]) for place in self.places}
+
+    @cached_property
+    def _synced(self) -> dict[str, Float64Array]:
+        """Bytes of each window written during syncs, for each placement."""
+        return {place: np.concatenate([run.synced(place) for run in self.runs]) for place in self.places}
 
     @cached_property
     def _transfers(self) -> dict[str, list[Transfers]]:
@@ -379,10 +397,18 @@ class _Search:
         return [run.transfers(place, rates) for run in self.runs]
 
     def _tail_s(
-        self, transfers: Sequence[Transfers], length_s: float, held: float, opening: float = 0.5
+        self,
+        transfers: Sequence[Transfers],
+        length_s: float,
+        held: float,
+        opening: float = 0.5,
+        *,
+        synced: bool = False,
     ) -> Float64Array:
         pairs = zip(self.runs, transfers, strict=True)
-        return np.concatenate([run.tail_s(spans.tail_s(length_s, held, opening)) for run, spans in pairs])
+        return np.concatenate(
+            [run.tail_s(spans.tail_s(length_s, held, opening), synced=synced) for run, spans in pairs]
+        )
 
     def _worth(self, tried: _Tried) -> float:
         unusual_place, unusual_power = tried.place != self.places[0], tried.held != HELD[0]

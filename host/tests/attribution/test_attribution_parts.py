@@ -5,6 +5,7 @@ import pytest
 from opjoule.attribution.activities import Intervals, background_s, changes_ns
 from opjoule.attribution.columns import BY_TIME, PartColumns, beyond_count
 from opjoule.attribution.fit import fits
+from opjoule.attribution.medium import MediumColumns
 from opjoule.attribution.verdict import too_short
 from opjoule.attribution.window_groups import Groups, groups, stretch_edges_ns
 from opjoule.attribution.windows import Windows, window_ns
@@ -153,6 +154,41 @@ def test_quick_neighbourhoods_do_not_decide_what_an_operation_costs():
     idle_j = np.repeat(rng.normal(0.0, 2e-3, windows // 32), 32)
     (fit,) = fits(columns.matrix, sum(true_j) + idle_j - idle_j.mean(), group, columns.sets, columns.parts, [])
     assert fit.energy_j[:2] == pytest.approx(np.sum(true_j, axis=1), rel=0.02)
+
+
+def with_syncs(syncs_differ):
+    """Columns, energies and true parts of a run that waits for syncs for most of its time, and of its settle.
+
+    The medium writes in the run's syncs, and in those of settle only if they do not differ.
+    """
+    rng = np.random.default_rng(1)
+    windows, stretch = 3200, np.arange(3200) // 32
+    settling = np.arange(windows) >= 2400
+    often = np.where(settling, 0.3, 0.9)[::32]
+    sync_s = 0.01 * np.repeat(rng.random(often.size) < often, 32)
+    synced_bytes = 3e6 * sync_s * ~(settling & syncs_differ)
+    count = rng.poisson(np.repeat(rng.uniform(5.0, 15.0, often.size), 32) * ~settling)[:, None].astype(np.float64)
+    group = groups({"sync": sync_s}, np.full(windows, 0.01), settling, stretch)
+    busy_s = 1e-4 * rng.gamma(4.0 * np.maximum(count, 1e-9)) / 4.0
+    columns = PartColumns.of({"read": 0}, count, busy_s, {"sync": sync_s}, group, 0.25)
+    true_j = busy_s[:, 0], 0.1 * sync_s + 2e-7 * synced_bytes
+    nothing = np.zeros(windows)
+    medium = MediumColumns(nothing, nothing, None, np.zeros((2, windows)), np.stack([synced_bytes, nothing]))
+    noise_j = np.repeat(rng.normal(0.0, 2e-5, often.size), 32)
+    return columns, medium, sum(true_j) + noise_j - noise_j.mean(), np.sum(true_j, axis=1)
+
+
+@pytest.mark.parametrize("syncs_differ", [False, True])
+def test_syncs_in_which_the_medium_writes_less_cost_operations_nothing(syncs_differ):
+    columns, medium, energy_j, true_j = with_syncs(syncs_differ)
+    (fit,) = fitted_with(columns.with_medium(medium), energy_j)
+    assert fit.energy_j[:2] == pytest.approx(true_j, rel=0.02)
+    (alone,) = fitted_with(columns, energy_j)
+    assert (alone.energy_j[0] > 1.1 * true_j[0]) == syncs_differ
+
+
+def fitted_with(columns, energy_j):
+    return fits(columns.matrix, energy_j, columns.group, columns.sets, columns.parts, [])
 
 
 def test_operations_of_uneven_length_move_no_energy_between_their_kind_and_the_rest():
