@@ -58,6 +58,7 @@ class NoticeKind(StrEnum):
     WAITED = "waited", Grade.NOTE, "operations waited for a tenth of the run or more"
     BUSY = "busy computer", Grade.NOTE, "other programs took the processors of a simulated board"
     UNSTEADY = "unsteady repeats", Grade.NOTE, "repeats differ in energy or writes by more than chance"
+    NOT_ADDITIVE = "not additive", Grade.NOTE, "runs in other mixes contradict the costs of several kinds that write"
     UNSTEADY_CELL = "unsteady cell", Grade.NOTE, "the runs of a cell differ likewise"
     NOT_REACHED = "not reached", Grade.NOTE, "`--until-u` was not reached"
     ABOVE_IDLE = "above idle", Grade.NOTE, "settle ended a little above idle, at a steady power"

@@ -203,4 +203,4 @@ class Lane:
 
 def phase_kind(name: str) -> str:
     """Kind of phase, which decides its colour: "idle-before" is idle, "blocks" is run, others are their own kind."""
-    return "run" if name == "blocks" else next((kind for kind in ("idle", "settle") if kind in name), name)
+    return "run" if name in ("blocks", "mix") else next((kind for kind in ("idle", "settle") if kind in name), name)

@@ -5,7 +5,7 @@ The definitions are those of docs/method/energy.md, with the simulator's exact e
 
 import math
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,7 @@ from statistics import fmean
 from typing import Final
 
 from opjoule.base.errors import RecordFault
-from opjoule.base.units import Quantity, counted, from_json
+from opjoule.base.units import Quantity, counted, exact, from_json
 from opjoule.bench.simulation.part_course import COURSE, PARTS, READING, TAIL, WRITE_BACK, PartCourse
 from opjoule.energy.operations.operation_table import ACTIVITIES
 from opjoule.results.answer import open_answer
@@ -21,9 +21,11 @@ from opjoule.results.comparison.cell import ComparedCell
 from opjoule.results.comparison.compared_run import ComparedRun
 from opjoule.results.long_table import kinds_in, means
 from opjoule.results.rounding import quantity_text, rounded, with_unit
+from opjoule.runs.evaluation.mixes import WriteCosts, WrittenRun
 from opjoule.runs.evaluation.quantities.attribution import READS
 from opjoule.runs.evaluation.quantities.definition import Definition, told_path
-from opjoule.runs.record.phases import Cycle, Phase, worked_repeats
+from opjoule.runs.record.phases import MIX, RUN, Cycle, Phase, Role, worked_repeats
+from opjoule.runs.record.run import Run
 
 UNSEEN: Final = 0.1
 """Energy of the medium's reads over a figure's uncertainty up to which it does not matter which kind caused them."""
@@ -141,11 +143,37 @@ def known_figures(record: Path) -> list[KnownFigure]:
         return known
     course = PartCourse.read(record / PARTS)
     parts_j = true_parts(course, _cycles(answer.run.phases))
-    return known + _kinds(parts_j, stated, true.get("marginal_energy_j")) + _activities(parts_j, stated)
+    later_j = _later(PartCourse.read(record / COURSE), course, answer.run)
+    return known + _kinds(parts_j, stated, true.get("marginal_energy_j"), later_j) + _activities(parts_j, stated)
+
+
+def _later(whole: PartCourse, parts: PartCourse, run: Run) -> Mapping[str, float]:
+    """Energy that one operation of each of several kinds that write causes later [J]; empty without other mixes.
+
+    Each kind's energy while it is carried out is exact. The exact energy of the rest is divided by the equations of the
+    runs in other mixes, as the evaluation divides what it measured: a truth only if these costs are additive.
+    """
+
+    def written(role: Role, name: str) -> Iterator[WrittenRun]:
+        for number in worked_repeats(run.phases, role):
+            cycle, summary = Cycle.of(run.phases, number), run.loader.get(f"{name}-{number}")
+            if cycle and cycle.baselines and summary:
+                counts = {kind: of.count for kind, of in summary.by_kind.items() if kind not in READS}
+                own = true_parts(parts, [cycle])
+                own_j = math.fsum(own.get(kind, 0.0) for kind in summary.by_kind)
+                rest_j = _true_repeat(whole, cycle)["marginal_energy_j"] - own_j
+                yield WrittenRun(counts, exact(rest_j, "J"))
+
+    repeats, mixes = list(written(Role.WORK, RUN)), list(written(Role.MIX, MIX))
+    costs = WriteCosts.of(repeats, mixes) if mixes and repeats else None
+    return dict(zip(costs.kinds, costs.cost_j.tolist(), strict=True)) if costs else {}
 
 
 def _kinds(
-    parts_j: Mapping[str, float], stated: Mapping[str, Quantity], above_idle_j: float | None
+    parts_j: Mapping[str, float],
+    stated: Mapping[str, Quantity],
+    above_idle_j: float | None,
+    later_j: Mapping[str, float],
 ) -> list[KnownFigure]:
     """Each kind of operation with energy: what it causes in all, and while it is carried out.
 
@@ -160,17 +188,20 @@ def _kinds(
         reading_j = 0.0
     told_j = dict(own_j)
     writing = [kind for kind in told_j if kind not in READS]
+    told_apart = bool(writing) and all(kind in later_j for kind in writing)
     if len(counts) == 1 and above_idle_j is not None:
         told_j = dict.fromkeys(counts, above_idle_j)
     elif len(writing) == 1 and above_idle_j is not None:
         told_j |= {writing[0]: above_idle_j - math.fsum(told_j.values()) + told_j[writing[0]]}
+    elif told_apart:
+        told_j |= {kind: told_j[kind] + counts[kind] * later_j[kind] for kind in writing}
     figures = []
     for kind, count in counts.items():
         if not (own_j.get(kind) and count):
             continue
         known = [KnownFigure(kind, own_j[kind] / count, stated[f"by_operation.{kind}.energy_per_operation_j"])]
         told = stated.get(told_path(kind))
-        if told and above_idle_j is not None and (len(writing) == 1 or len(counts) == 1):
+        if told and above_idle_j is not None and (len(writing) == 1 or len(counts) == 1 or told_apart):
             known.insert(0, KnownFigure(f"{kind}, all told", told_j[kind] / count, told))
         figures += [one for one in known if reading_j <= UNSEEN * (one.stated.u or math.inf) * count]
     return figures

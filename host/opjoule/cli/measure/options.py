@@ -302,6 +302,13 @@ class WorkloadOptions(Options):
         ),
     ] = None
     no_harness: Annotated[bool, Flag("do not measure the loader's own cost")] = False
+    no_mixes: Annotated[
+        bool,
+        Flag(
+            "of a workload with several kinds that write: leave out the runs in other mixes after the repeats, one for "
+            "each of these kinds, which show what each costs all told"
+        ),
+    ] = False
     properties: Annotated[
         tuple[str, ...], Option("KEY=VALUE", "any YCSB or engine property; it replaces the workload's", names="-p")
     ] = ()

@@ -36,7 +36,7 @@ from opjoule.runs.measuring.supply_path import (
     supply_path,
 )
 from opjoule.runs.record.json_file import DAMAGE
-from opjoule.runs.record.phases import Role
+from opjoule.runs.record.phases import MIX, Role
 from opjoule.runs.record.run_record import RUN_SCHEMA
 from opjoule.runs.studies.command.study import CommandStudy, JobStudy
 from opjoule.runs.studies.folder import find_study
@@ -190,6 +190,7 @@ def _ycsb(options: YcsbOptions) -> YcsbStudy:
         reset=options.reset or (LOAD if INSERT in made or options.generator != "loader" else GO_ON),
         rate=rate,
         warm_up_s=options.warm_up,
+        other_mixes=not options.no_mixes,
         generator=YcsbCore(ROOT / "build" / "ycsb") if options.generator == "ycsb" else None,
         origins=origins,
     )
@@ -346,7 +347,7 @@ def known_s(plan: Plan) -> dict[str, float]:
     lengths_s = {}
     if isinstance(study, YcsbStudy):
         lengths_s = {RUN_WARM_UP: study.warm_up_s or 0}
-        lengths_s |= {WARM_UP: study.once_s, "run": study.run_s} if study.run_s else {}
+        lengths_s |= {WARM_UP: study.once_s, "run": study.run_s, MIX: study.run_s} if study.run_s else {}
     runs_s = sum(lengths_s.get(step.name, 0) for step in steps)
     return {
         "idle": sum(step.role is Role.BASELINE for step in steps) * plan.idle_s,

@@ -3,27 +3,31 @@
 A run and its settle contain everything that its operations cause. Reads cause nothing later, so what they leave of the
 whole belongs to the kind that writes: its syncs, flushes, compactions, write-back and tail need not be told apart. What
 the reads draw is known from the windows of the runs, and from the time for which they work. docs/method/attribution.md,
-"All told".
+"All told". Kinds of which several write are told apart by runs in other mixes (mixes.py).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
 from typing import Any, Final
 
 import numpy as np
 from msgspec.structs import replace
 
-from opjoule.attribution.budgets import SCALE, SensorBudget
+from opjoule.attribution.budgets import SCALE, SensorBudget, sum_of_sensors
 from opjoule.attribution.shares import Attribution
 from opjoule.base.coverage import COVERAGE_FACTOR
-from opjoule.base.units import Cause, Quantity, exact, missing, unstated
+from opjoule.base.units import Cause, Quantity, exact, mean_shared, missing, unstated
 from opjoule.energy.operations.operation_table import OperationTable, median_ns
+from opjoule.runs.evaluation.mixes import WriteCosts, WrittenRun
 from opjoule.runs.evaluation.quantities.attribution import READS
 from opjoule.runs.evaluation.quantities.definition import ALL_TOLD, told_path
 from opjoule.runs.evaluation.quantities.figures import Figures, over_repeats
-from opjoule.runs.evaluation.quantities.repeat import Repeat
+from opjoule.runs.evaluation.quantities.repeat import MediumEnergy, Repeat, RepeatEnergy
+from opjoule.runs.evaluation.stability import NOT_SHARED
 
 PROCESSOR: Final = (0.25, 2.5)
 """Bounds of an operation's power while it works, over that of a processor that runs the loader without a database."""
@@ -32,21 +36,35 @@ WORKS_TIMES: Final = 3.0
 BY_BYTES: Final = "divided among the kinds that write, in proportion to their bytes: a rule, not a measurement"
 
 
-def told_figures(repeats: Sequence[Repeat]) -> list[Figures]:
-    """What an operation of each kind costs all told, by its path in result.json, for each repeat."""
+@dataclass(frozen=True)
+class MixedRun:
+    """A run in another mix of the operations."""
+
+    counts: Mapping[str, int]
+    """Number of operations by kind."""
+    energy: RepeatEnergy
+    medium: MediumEnergy | None = None
+    """None without a sensor in the medium's own supply."""
+
+
+def told_figures(repeats: Sequence[Repeat], costs: WriteCosts | None = None) -> list[Figures]:
+    """What an operation of each kind costs all told, by its path in result.json, for each repeat.
+
+    `costs`: of several kinds that write, by runs in other mixes.
+    """
     kinds = OperationTable.concatenate([repeat.operations for repeat in repeats]).counts()
     told: list[Figures] = []
     for repeat in repeats:
-        shares = all_told(repeat)
+        shares = all_told(repeat, costs)
         told.append({told_path(kind): _figure(shares.get(kind, _absent(kind)), repeat, kind) for kind in kinds})
     return told
 
 
-def by_operation(repeats: Sequence[Repeat]) -> dict[str, Any]:
-    """Counts and energies by kind of operation, means over the repeats."""
+def by_operation(repeats: Sequence[Repeat], costs: WriteCosts | None = None) -> dict[str, Any]:
+    """Counts and energies by kind of operation, means over the repeats; `costs` as in told_figures()."""
     counts = OperationTable.concatenate([repeat.operations for repeat in repeats]).counts()
-    told = [all_told(repeat) for repeat in repeats]
-    figures = told_figures(repeats)
+    told = [all_told(repeat, costs) for repeat in repeats]
+    figures = told_figures(repeats, costs)
     entries = {}
     for kind, count in counts.items():
         pairs = zip(repeats, told, strict=True)
@@ -62,7 +80,47 @@ def by_operation(repeats: Sequence[Repeat]) -> dict[str, Any]:
     return entries
 
 
-def all_told(repeat: Repeat) -> Mapping[str, Quantity]:
+def write_costs(repeats: Sequence[Repeat], mixes: Sequence[MixedRun]) -> WriteCosts | None:
+    """What operations of several kinds that write cost, by runs in other mixes; None if these do not show it.
+
+    A read is taken to draw the same in all mixes.
+    """
+    counts = OperationTable.concatenate([repeat.operations for repeat in repeats]).counts()
+    writing = [kind for kind in counts if kind not in READS]
+    each = [(kind, _each(repeats, kind)) for kind in counts if kind in READS]
+    known = [mix for mix in mixes if mix.energy.marginal and mix.energy.marginal.energy.u is not None]
+    if len(writing) < 2 or any(read.value is None for _, read in each):
+        return None
+
+    def written(counts: Mapping[str, int], whole: Quantity, energy: RepeatEnergy) -> WrittenRun:
+        reads = [read.scale(-counts.get(kind, 0)) for kind, read in each]
+        parts = energy.marginal.budget.parts if energy.marginal else {}
+        own_u_j = math.hypot(*(parts.get(name, 0.0) for name in NOT_SHARED))
+        writes = {kind: count for kind, count in counts.items() if kind in writing}
+        return WrittenRun(writes, Quantity.sum_of([whole, *reads]), own_u_j)
+
+    wholes = [_whole(repeat) for repeat in repeats]
+    if any(whole.u is None for whole in wholes):
+        return None
+    return WriteCosts.of(
+        [
+            written(repeat.operations.counts(), whole, repeat.energy)
+            for repeat, whole in zip(repeats, wholes, strict=True)
+        ],
+        [written(mix.counts, _above_idle(mix.energy, mix.medium), mix.energy) for mix in known],
+    )
+
+
+def _each(repeats: Sequence[Repeat], kind: str) -> Quantity:
+    """Energy of one operation of a kind that only reads, mean over the repeats [J]; its errors are common to all."""
+    shares = [_reads(repeat, kind).over(repeat.operations.counts().get(kind, 0), "none in it") for repeat in repeats]
+    if lacking := next((share for share in shares if share.u is None), None):
+        return lacking.absent("J")
+    standard_u = fmean(share.standard_u for share in shares)
+    return Quantity.from_standard(fmean(map(float, shares)), standard_u, "J", shared=mean_shared(shares))
+
+
+def all_told(repeat: Repeat, costs: WriteCosts | None = None) -> Mapping[str, Quantity]:
     """Energy above idle of all operations of each kind in one repeat, with all that they cause [J].
 
     The energies add up to that of run and settle above idle. Missing without idle power, or if what the reads draw is
@@ -81,17 +139,23 @@ def all_told(repeat: Repeat) -> Mapping[str, Quantity]:
         return _with_rest(reading, left)
     if len(writing) == 1:
         return {**reading, writing[0]: left}
-    return {**reading, **_by_bytes(repeat, left, writing)}
+    return {**reading, **(costs.shares(left, counts) if costs else _by_bytes(repeat, left, writing))}
 
 
 def _whole(repeat: Repeat) -> Quantity:
     """Energy of run and settle above idle; a medium with its own supply and sensor is in it."""
     if isinstance(repeat.attribution, Attribution):
         return repeat.attribution.whole
-    marginal = repeat.energy.marginal
-    if marginal is None:
+    return _above_idle(repeat.energy, repeat.medium)
+
+
+def _above_idle(energy: RepeatEnergy, medium: MediumEnergy | None) -> Quantity:
+    """Energy above idle of the board, and of a medium with its own supply and sensor."""
+    if energy.marginal is None:
         return missing(Cause.NO_IDLE, "J")
-    return SensorBudget.of([marginal]).whole
+    if medium and medium.marginal and not medium.of_board:
+        return sum_of_sensors(energy.marginal, medium.marginal)
+    return SensorBudget.of([energy.marginal]).whole
 
 
 def _reads(repeat: Repeat, kind: str) -> Quantity:

@@ -25,7 +25,7 @@ from opjoule.energy.trace.parquet_file import write_parquet
 from opjoule.energy.unseen_current import in_step_notices, near_range_notices
 from opjoule.runs.evaluation.aligned_trace import AlignedTrace
 from opjoule.runs.evaluation.alignment import Alignment
-from opjoule.runs.evaluation.all_told import by_operation, told_figures
+from opjoule.runs.evaluation.all_told import MixedRun, by_operation, told_figures, write_costs
 from opjoule.runs.evaluation.attributed import (
     AlignedMedium,
     WorkedRun,
@@ -49,7 +49,7 @@ from opjoule.runs.evaluation.stability import busy_notices, stability_notices
 from opjoule.runs.evaluation.until import until_notices
 from opjoule.runs.evaluation.wording import Wording, wording_of
 from opjoule.runs.record.job_results import job_results
-from opjoule.runs.record.phases import Cycle, Phase, Role, worked_repeats
+from opjoule.runs.record.phases import MIX, Cycle, Phase, Role, worked_repeats
 from opjoule.runs.record.result import stand_in
 from opjoule.runs.record.run import Generator, Run
 from opjoule.runs.record.run_record import RunRecord
@@ -92,7 +92,8 @@ def build_result(parts: AlignedRun) -> tuple[dict[str, Any], list[Notice]]:
         harness[HARNESS_ENERGY] = control if isinstance(control, Quantity) else control.energy_of(mean_operations)
     made = {**budgets([repeat.energy for repeat in repeats]), "headline_budget": headline_budget(repeats)}
     marked = _marked(record, aligned, repeats)
-    told = told_figures(repeats)
+    costs = write_costs(repeats, mixed_runs(parts))
+    told = told_figures(repeats, costs)
     common = shared_with_others(made, quantities, figures)
     common |= _shared_by_path(marked) | _shared_by_path(told)
     result = {
@@ -105,8 +106,8 @@ def build_result(parts: AlignedRun) -> tuple[dict[str, Any], list[Notice]]:
         **harness,
         "alignment": parts.alignment.stated(),
         "timebase": repeats[0].energy.run.timebase.stated(),
-        "by_operation": by_operation(repeats),
-        "notices": _notices(parts, wording, repeats, figures),
+        "by_operation": by_operation(repeats, costs),
+        "notices": [*_notices(parts, wording, repeats, figures), *(costs.notices if costs else [])],
         **({"disturbed": disturbance} if (disturbance := record.run.found.device.disturbance) else {}),
         **({"server": server_usage(files)} if (files := record.raw_files("server-*.csv")) else {}),
         "generator": _generator(record.run),
@@ -185,6 +186,21 @@ def repeats_of(evidence: AlignedRun, numbers: Sequence[int]) -> list[Repeat]:
         finally:  # a window's faults are reported as faults of the run first
             energies = [future.result() for future in computed]
     return [_repeat(evidence, *parts) for parts in zip(numbers, runs, energies, attributions, strict=True)]
+
+
+def mixed_runs(evidence: AlignedRun) -> list[MixedRun]:
+    """The runs in other mixes; one that was mostly lost is left out."""
+    aligned, phases, medium = evidence.aligned, evidence.phases, _medium(evidence)
+    runs = []
+    for number in worked_repeats(phases, Role.MIX):
+        summary = evidence.record.run.loader.get(f"{MIX}-{number}")
+        counts = {kind: of_kind.count for kind, of_kind in summary.by_kind.items()} if summary else {}
+        with suppress(DataFault):
+            energy = repeat_energy(aligned, phases, number)
+            of_medium = repeat_energy(medium.aligned, phases, number) if medium else None
+            further = MediumEnergy(of_medium.marginal, medium.of_board) if medium and of_medium else None
+            runs.append(MixedRun(counts, energy, further))
+    return runs
 
 
 def _medium(evidence: AlignedRun) -> AlignedMedium | None:

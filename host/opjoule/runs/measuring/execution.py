@@ -24,7 +24,7 @@ from opjoule.runs.measuring.quiet import Rest
 from opjoule.runs.measuring.settling import Settling
 from opjoule.runs.record.phases import SIGNATURE, WORKED, Phase, Role
 from opjoule.runs.record.run_record import RunRecord
-from opjoule.runs.studies.interface import Step, Workload
+from opjoule.runs.studies.interface import Step, Study, Workload
 
 _POLL_S = 0.05
 _SHOWN_POLL_S = 0.5
@@ -91,7 +91,7 @@ class Execution:
         self._probe_files: list[str] = []
         self._board_faults: list[str] = []
         self._repeats = 1
-        """Number of repeats while they are carried out; 1 before and after them."""
+        """Number of repeats, and then with the runs in other mixes; 1 before and after them."""
         self._rest: Rest | None = None
         """Power of the last baseline; of the rest before all work, while a repeat is prepared."""
         self._rest_before: Rest | None = None
@@ -126,7 +126,11 @@ class Execution:
             while repeat < self._plan.repeats or not enough(repeat):
                 repeat += 1
                 self._repeats = max(self._plan.repeats, repeat)
-                self._repeat(repeat)
+                self._repeat(self._study, repeat)
+            mixes = self._study.mixes()
+            self._repeats = repeat + len(mixes)
+            for number, study in enumerate(mixes, repeat + 1):
+                self._repeat(study, number)
         self._repeats = 1
         self._begin_files("controls")
         for step in self._study.controls(self._board):
@@ -136,9 +140,9 @@ class Execution:
         self._await_board(self.phases[-1].end_board_ns + _TAIL_NS)
         self._record.add_notices(*(Notice(NoticeKind.NOTE, line) for line in self._board.probe.warnings()))
 
-    def _repeat(self, repeat: int) -> None:
+    def _repeat(self, study: Study, repeat: int) -> None:
         self._begin_files(f"repeat-{repeat}")
-        with self._study.repeat(self._board, repeat, self._raw) as steps:
+        with study.repeat(self._board, repeat, self._raw) as steps:
             for step in steps:
                 self._do(step, repeat)
             self._begin_files(f"after-{repeat}")

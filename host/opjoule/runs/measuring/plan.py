@@ -96,7 +96,10 @@ class Plan:
     def phases(self) -> list[tuple[str, str]]:
         """(phase, description) of one repeat and of the controls, in order."""
         words, shown, worked = self.study.words(), [], False
-        for step in [*self.study.once(), *self.study.steps()]:
+        steps = self.study.steps()
+        first = len([step for step in steps if step.role is not Role.CONTROL])
+        mixed = [step for mix in self.study.mixes()[:1] for step in mix.steps() if step.role is Role.MIX]
+        for step in [*self.study.once(), *steps[:first], *mixed, *steps[first:]]:
             if step.role is Role.BASELINE:
                 about = f"{self.idle_s:g} s of idle power, the first {self.lead_in_s:.3g} s left out"
                 none = "none: without idle power no energy above idle is known (--idle 0)"
@@ -120,7 +123,8 @@ class Plan:
             # Nothing is prepared between repeats: the idle phase between two is that of both.
             later = first[1:]
         controls = [step for step in steps if step.role is Role.CONTROL]
-        return [*once, *first, *later * (self.repeats - 1), *controls]
+        mixes = [step for mix in self.study.mixes() for step in mix.steps()[len(first) - len(later) : len(first)]]
+        return [*once, *first, *later * (self.repeats - 1), *mixes, *controls]
 
     def to_json(self) -> dict[str, Any]:
         """The plan as JSON: what is done, without its names on the command line and its destination."""

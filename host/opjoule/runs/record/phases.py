@@ -9,6 +9,8 @@ from typing import Final
 
 RUN: Final = "run"
 """Name of the phase of the work in every study."""
+MIX: Final = "mix"
+"""Name of the phase of a run in another mix of the operations."""
 SIGNATURE: Final = "signature"
 """Name of the phase and of the files of the load signature."""
 
@@ -22,6 +24,8 @@ class Role(StrEnum):
     """Idle power, before and after the work."""
     WORK = "work"
     """The measured work, one phase a repeat. It may mark phases of its own inside."""
+    MIX = "mix"
+    """The same work in another mix of operations. It shows what each kind costs all told, and is in no other figure."""
     BLOCKS = "blocks"
     """In records of OpJoule 0.1: the same work in mix blocks, once. No figure depends on it."""
     READS = "reads"
@@ -32,7 +36,7 @@ class Role(StrEnum):
     """A run without the measured work, which shows the cost of measuring itself, or a signal for the clocks."""
 
 
-WORKED: Final = (Role.WORK, Role.BLOCKS)
+WORKED: Final = (Role.WORK, Role.MIX, Role.BLOCKS)
 """Roles of the phases that contain the measured work."""
 
 
@@ -88,9 +92,9 @@ class Cycle:
         return cls(work, drain, tuple(baselines))
 
 
-def worked_repeats(phases: Sequence[Phase]) -> list[int]:
-    """Numbers of the repeats whose work finished, in order."""
-    return sorted({phase.repeat for phase in phases if phase.role is Role.WORK})
+def worked_repeats(phases: Sequence[Phase], role: Role = Role.WORK) -> list[int]:
+    """Numbers of the repeats, or of the runs of another role, whose work finished, in order."""
+    return sorted({phase.repeat for phase in phases if phase.role is role})
 
 
 def whole_repeats(phases: Sequence[Phase], traced_until_board_ns: int) -> list[Phase]:

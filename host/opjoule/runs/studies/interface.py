@@ -1,7 +1,7 @@
 """The interface of studies: a study yields steps, each a phase with a role and possibly a workload."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -122,6 +122,10 @@ class Study(ABC):
     @abstractmethod
     def repeat(self, board: Board, number: int, raw: Path) -> AbstractContextManager[Iterable[Step]]:
         """Context with the steps of one repeat; when it ends, the board is restored to its earlier state."""
+
+    def mixes(self) -> Sequence[Self]:
+        """The study in other mixes of its operations, each run once after all repeats, like a further repeat."""
+        return []
 
     def controls(self, board: Board) -> Iterable[Step]:
         """Steps after all repeats."""

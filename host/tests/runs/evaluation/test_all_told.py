@@ -10,7 +10,7 @@ from opjoule.base.units import Quantity, exact
 from opjoule.energy.baseline import MarginalEnergy
 from opjoule.energy.budget import PARTS, Budget
 from opjoule.energy.operations.operation_table import LOADER_KINDS, OperationTable
-from opjoule.runs.evaluation.all_told import PROCESSOR, all_told, by_operation, told_figures
+from opjoule.runs.evaluation.all_told import PROCESSOR, MixedRun, all_told, by_operation, told_figures, write_costs
 from opjoule.runs.evaluation.quantities.repeat import Repeat, RepeatEnergy
 from opjoule.runs.evaluation.repeat_energy import Harness
 
@@ -119,6 +119,53 @@ def test_several_kinds_that_write_have_no_interval_and_add_up():
     assert told["update"].u is None and "a rule" in told["insert"].reason
     total_j = sum(number.value * entries[kind]["count"].value for kind, number in told.items())
     assert total_j == pytest.approx(repeat.attribution.whole.value)
+
+
+INSERT_J = 200e-6
+
+
+def mixed_repeat(updates, inserts, whole_u=0.01):
+    """A repeat in which an insert costs INSERT_J in all, and an update UPDATE_J + CAUSED_J."""
+    counts = {"read": 1000, "update": updates, "insert": inserts}
+    repeat = repeat_of(counts, found_of(read=1000), whole_u=whole_u)
+    more_j = inserts * (INSERT_J - UPDATE_J - CAUSED_J)
+    attribution, energy = repeat.attribution, repeat.energy
+    whole = Quantity.from_standard(float(attribution.whole) + more_j, 1e-4, "J", shared={"scale": 1e-4})
+    marginal = replace(energy.marginal, energy=whole)
+    attribution = replace(attribution, whole=whole)
+    return replace(repeat, attribution=attribution, energy=replace(energy, marginal=marginal), core_w=None)
+
+
+def mixed_run(updates, inserts):
+    repeat = mixed_repeat(updates, inserts)
+    return MixedRun(repeat.operations.counts(), repeat.energy)
+
+
+def test_runs_in_other_mixes_tell_several_kinds_that_write_apart():
+    repeats = [replace(mixed_repeat(500, 500), number=number) for number in (1, 2, 3, 4)]
+    costs = write_costs(repeats, [mixed_run(750, 250), mixed_run(250, 750)])
+    entries = by_operation(repeats, costs)
+    told = {kind: entry["all_told_energy_per_operation_j"] for kind, entry in entries.items()}
+    for kind, true_j in {"read": READ_J, "update": UPDATE_J + CAUSED_J, "insert": INSERT_J}.items():
+        assert told[kind].value == pytest.approx(true_j, rel=1e-6), kind
+        assert told[kind].u and not told[kind].reason, kind
+    total_j = sum(number.value * entries[kind]["count"].value for kind, number in told.items())
+    assert total_j == pytest.approx(repeats[0].attribution.whole.value)
+    (figures, *_) = told_figures(repeats, costs)
+    assert figures["by_operation.insert.all_told_energy_per_operation_j"].shared
+
+
+@pytest.mark.parametrize("lacking", ["mixes", "reads", "idle"])
+def test_without_the_runs_in_other_mixes_the_rule_by_bytes_stays(lacking):
+    repeats = [mixed_repeat(500, 500)] * 4
+    mixes = [mixed_run(750, 250), mixed_run(250, 750)]
+    if lacking == "mixes":
+        mixes = []
+    elif lacking == "reads":
+        repeats = [replace(one, attribution=replace(one.attribution, operations={})) for one in repeats]
+    else:
+        mixes = [replace(mix, energy=replace(mix.energy, marginal=None)) for mix in mixes]
+    assert write_costs(repeats, mixes) is None
 
 
 def test_what_an_update_causes_later_needs_no_single_part():

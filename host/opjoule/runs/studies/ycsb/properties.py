@@ -222,6 +222,27 @@ def kinds(properties: Mapping[str, str]) -> list[str]:
     return [key.removesuffix(ending) for key, value in properties.items() if key.endswith(ending) and value.strip("0.")]
 
 
+_ONLY_READ: Final = ("read", "scan")
+
+
+def write_shares(properties: Mapping[str, str]) -> dict[str, float]:
+    """Kind that writes -> its part of the workload's operations, from its complete properties.
+
+    Raises: BadInput: a proportion that is no number.
+    """
+    try:
+        return {kind: float(properties[f"{kind}proportion"]) for kind in kinds(properties) if kind not in _ONLY_READ}
+    except ValueError as error:
+        raise BadInput(f"a proportion of the workload is no number: {error}") from None
+
+
+def in_favour_of(kind: str, shares: Mapping[str, float]) -> dict[str, str]:
+    """The proportions with which the other kinds that write are halved in favour of one."""
+    halved = {other: share if other == kind else share / 2 for other, share in shares.items()}
+    halved[kind] += sum(shares.values()) - sum(halved.values())
+    return {f"{name}proportion": f"{share:.6g}" for name, share in halved.items()}
+
+
 OPTIONS: Final[Mapping[str, str]] = {
     "recordcount": "--records",
     "operationcount": "--operations",

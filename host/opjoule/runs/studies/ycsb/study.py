@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -15,7 +16,7 @@ from opjoule.base.passwords import refuse_passwords
 from opjoule.base.units import counted
 from opjoule.boards.board import Board
 from opjoule.boards.databases import Database, find_database
-from opjoule.runs.record.phases import Role
+from opjoule.runs.record.phases import MIX, Role
 from opjoule.runs.studies.interface import Step, Study, Workload, around
 from opjoule.runs.studies.ycsb.properties import (
     COPY,
@@ -33,10 +34,12 @@ from opjoule.runs.studies.ycsb.properties import (
     expected_operations,
     file_properties,
     file_text,
+    in_favour_of,
     inserts_of_load,
     kinds,
     named_files,
     whole_number,
+    write_shares,
 )
 
 HARNESS_S = 2.0
@@ -56,6 +59,9 @@ _DESIGN_WORDS = (
     "changes at random from block to block and equals the workload's over the whole run; a block lasts "
     f"{PERIODS_MIN} samples of the meter, at least {BLOCK_MIN_S:g} s"
 )
+
+
+RUN_STEP: Final = Step("run", Role.WORK)
 
 
 @dataclass(frozen=True)
@@ -88,6 +94,10 @@ class YcsbStudy(Study):
     warm_up_s: int | None = None
     """Length of the warm-up [s]: once, if the repeats go on with one database; else in each repeat, without inserts.
     None: the usual one where the repeats go on or have a part of its rate, and none in each repeat."""
+    other_mixes: bool = False
+    """Whether, if several kinds write, a run in favour of each of them follows the repeats."""
+    work: Step = RUN_STEP
+    """The step that runs the workload; no part of the plan."""
     campaign_per_s: float | None = None
     """The rate of all conditions of the campaign, once it is known; no part of the plan."""
     called: str = ""
@@ -214,6 +224,8 @@ class YcsbStudy(Study):
             RUN_WARM_UP: f"{self.warm_up_s} s of the same work{without}, in no figure",
             "copy": "copy of the kept database, only for this repeat",
             "run": f"{work}, {counted(self.threads, 'thread')}",
+            MIX: f"once in favour of each: {', '.join(self._favoured)}. The same work with half as many of the other "
+            "kinds that write, like a further repeat; it shows what each kind costs all told",
             "harness": f"once: {HARNESS_S:g} s of the same workload without a database",
         }
 
@@ -246,7 +258,7 @@ class YcsbStudy(Study):
 
     def steps(self) -> list[Step]:
         """Load and run with the phases around them, and the harness."""
-        load, run = Step("load", Role.PREPARE), around(Step("run", Role.WORK))
+        load, run = Step("load", Role.PREPARE), around(self.work)
         prepared = {GO_ON: [], COPY: [load, Step("copy", Role.PREPARE)], LOAD: [load]}[self.reset]
         prepared += [Step(RUN_WARM_UP, Role.PREPARE)] if self.warms_up_each else []
         settled = [made for step in prepared for made in (step, Step(f"{step.name}-settle", Role.DRAIN))]
@@ -327,7 +339,8 @@ class YcsbStudy(Study):
 
     def ranging(self) -> Self:
         """A run as long as the warm-up, as fast as it goes, on a new database."""
-        return replace(self._for(WARM_UP_S), rate=None, reset=LOAD, warm_up_s=None, harness=False, design=False)
+        alone = replace(self._for(WARM_UP_S), harness=False, design=False, other_mixes=False)
+        return replace(alone, rate=None, reset=LOAD, warm_up_s=None)
 
     def _for(self, length_s: int) -> Self:
         """The study with runs of this length [s], or shorter ones if its own are shorter."""
@@ -381,7 +394,21 @@ class YcsbStudy(Study):
 
     def _measured(self, board: Board) -> list[Step]:
         """The run with the phases around it."""
-        return around(Step("run", Role.WORK, self._workload(board, "run")))
+        return around(replace(self.work, workload=self._workload(board, "run")))
+
+    @property
+    def _favoured(self) -> list[str]:
+        """Kinds in favour of which a run has another mix, in the order of the runs."""
+        writing = list(write_shares(self.effective)) if self.other_mixes else []
+        return random.Random(self.seed).sample(writing, len(writing)) if len(writing) > 1 else []
+
+    def mixes(self) -> list[Self]:
+        """For each of several kinds that write, in random order: the study with the others halved in its favour."""
+        shares, work = write_shares(self.effective), Step(MIX, Role.MIX)
+        return [
+            replace(self, properties={**self.properties, **in_favour_of(kind, shares)}, work=work, other_mixes=False)
+            for kind in self._favoured
+        ]
 
     @contextmanager
     def _database(self, board: Board, raw: Path) -> Iterator[None]:
@@ -523,6 +550,7 @@ class YcsbStudy(Study):
             **({"reset": self.reset} if self.reset != LOAD else {}),
             **({"rate": self.rate} if self.rate is not None else {}),
             **({"warm_up_s": self.warm_up_s} if self.warm_up_s is not None else {}),
+            **({"other_mixes": True} if self._favoured else {}),
         }
 
     @classmethod
@@ -553,6 +581,7 @@ class YcsbStudy(Study):
             reset=str(entry.get("reset", LOAD)),
             rate=entry.get("rate"),
             warm_up_s=entry.get("warm_up_s"),
+            other_mixes=bool(entry.get("other_mixes", False)),
             called=described["name"],
             origins=dict.fromkeys((*entry["properties"], "threadcount", "seed", "maxexecutiontime"), "the plan"),
         )
