@@ -104,6 +104,10 @@ def test_all_of_them_take_less_than_a_gigabyte(said):
         ),
         (["--operations", "5000"], "Takes at least 17 s in all (idle 15 s, harness 2 s)"),
         (["--storage", "sd,emmc"], "Takes at least 4 min in all"),
+        (
+            ["-p", "updateproportion=0.2", "-p", "removeproportion=0.3", "--repeats", "1"],
+            "Takes at least 84 s in all (idle 12 s, runs 70 s, harness 2 s)",
+        ),
     ],
 )
 def test_a_dry_run_says_how_long_the_run_takes_at_least(capsys, options, says):

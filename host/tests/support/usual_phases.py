@@ -11,6 +11,7 @@ ROLES = {
     "load-settle": Role.DRAIN,
     "idle-before": Role.BASELINE,
     "run": Role.WORK,
+    "mix": Role.MIX,
     "blocks": Role.BLOCKS,
     "settle": Role.DRAIN,
     "idle-after": Role.BASELINE,

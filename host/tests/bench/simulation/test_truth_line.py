@@ -159,6 +159,46 @@ def test_the_mediums_reads_belong_to_a_single_kind_and_of_several_no_figure_may_
     assert all(truth in line for truth, line in zip(truths, lines, strict=True)), lines
 
 
+def test_several_kinds_that_write_have_a_truth_by_the_runs_in_other_mixes(tmp_path):
+    """Updates cause 10 mJ later and inserts 30 mJ; they draw 1 and 2 mJ while they are carried out."""
+    runs = {"run-1": (400, 400), "run-2": (400, 400), "mix-3": (600, 200), "mix-4": (200, 600)}
+    recorded, whole, parts, loader = [], ["board_ns,energy_j", "0,0"], ["board_ns,update,insert", "0,0,0"], {}
+    at_s, total_j, update_j, insert_j = 0, 0.0, 0.0, 0.0
+    for tag, (updates, inserts) in runs.items():
+        name, number = tag.split("-")
+        of_kinds = {"update": {"count": updates, "bytes": 0}, "insert": {"count": inserts, "bytes": 0}}
+        loader[tag] = {"operations": updates + inserts, "by_kind": of_kinds}
+        for phase in ("idle-before", name, "settle", "idle-after"):
+            span_ns = at_s * SECOND_NS, (at_s + 10) * SECOND_NS
+            recorded.append(usual_phase(phase, int(number), *span_ns))
+            at_s, total_j = at_s + 10, total_j + 20.0
+            if phase == name:
+                update_j, insert_j = update_j + 1e-3 * updates, insert_j + 2e-3 * inserts
+                total_j += 11e-3 * updates + 32e-3 * inserts
+            whole.append(f"{at_s * SECOND_NS},{total_j}")
+            parts.append(f"{at_s * SECOND_NS},{update_j},{insert_j}")
+    (tmp_path / "simulator-course.csv").write_text("\n".join([*whole, ""]))
+    (tmp_path / "simulator-parts.csv").write_text("\n".join([*parts, ""]))
+    (tmp_path / "run.json").write_text(json.dumps(with_digest(plain({**HEAD, "phases": recorded, "loader": loader}))))
+    number = {"value": 0.02, "u": 0.015, "unit": "J"}
+    kind = {
+        "count": {"value": 400, "u": 0, "unit": "1"},
+        "energy_per_operation_j": number,
+        "all_told_energy_per_operation_j": number,
+    }
+    stated = {
+        "operations": {"value": 800, "u": 0, "unit": "1"},
+        "by_operation": {"update": kind, "insert": kind},
+    }
+    (tmp_path / "result.json").write_text(json.dumps({"schema": plain(RESULT_SCHEMA), **stated}))
+    told = {figure.about: figure.true for figure in known_figures(tmp_path) if "all told" in figure.about}
+    assert told == pytest.approx({"update, all told": 11e-3, "insert, all told": 32e-3})
+    (tmp_path / "run.json").write_text(
+        json.dumps(with_digest(plain({**HEAD, "phases": recorded[:8], "loader": loader})))
+    )
+    assert not [figure for figure in known_figures(tmp_path) if "all told" in figure.about]
+
+
 def test_of_a_run_that_was_cut_off_no_truth_is_given(tmp_path):
     """The simulator stopped with it."""
     stated = {"run_energy_j": {"value": 39.0, "u": 2.0, "unit": "J"}}

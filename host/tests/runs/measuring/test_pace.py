@@ -46,6 +46,21 @@ def test_repeats_that_go_on_are_warmed_up_once_and_have_one_idle_phase_between_t
     assert phases_of("--repeats", "2") == [("rest", 3.0), *once, *repeats, ("harness", None)]
 
 
+WRITES = ("-p", "readproportion=0.4", "-p", "updateproportion=0.3")
+
+
+@pytest.mark.parametrize(
+    ("other", "first"),
+    [("insertproportion=0.3", [("load", None), ("settle", None), ("idle", 3.0)]), ("removeproportion=0.3", [])],
+)
+def test_several_kinds_that_write_have_further_runs_each_prepared_as_a_repeat_is(other, first):
+    mix = [*first, ("mix", 20), ("settle", None), ("idle", 3.0)]
+    made = phases_of("--repeats", "2", *WRITES, "-p", other)
+    assert made[-1 - 2 * len(mix) :] == [*mix, *mix, ("harness", None)]
+    without = phases_of("--repeats", "2", *WRITES, "-p", other, "--no-mixes")
+    assert without == [*made[: -1 - 2 * len(mix)], ("harness", None)]
+
+
 def test_a_plan_without_idle_has_no_phase_of_it():
     names = [name for name, _ in phases_of("--idle", "0", "--repeats", "1", "--no-harness", "--workload", "c")]
     assert names == ["load", "warm-up", "settle", "run", "settle"]

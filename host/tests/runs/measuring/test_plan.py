@@ -185,6 +185,40 @@ def test_the_length_of_the_warm_up_before_all_repeats_is_the_users(tmp_path):
     assert "warm_up_s" not in plan_of().study.to_json()
 
 
+PROPORTIONS = {"read": 0.4, "update": 0.3, "remove": 0.2, "readmodifywrite": 0.1}
+THREE_WRITE = [word for kind, part in PROPORTIONS.items() for word in ("-p", f"{kind}proportion={part}")]
+
+
+def test_several_kinds_that_write_are_run_in_favour_of_each_at_the_rate_of_the_repeats(tmp_path):
+    study = plan_of(*THREE_WRITE, "--rate", "500").study
+    orders, mixes = set(), study.mixes()
+    for seed in range(20):
+        orders.add(str([mix.properties for mix in replace(study, seed=seed).mixes()]))
+    assert len(orders) == 6, "the order is drawn from the seed"
+    made = []
+    for number, mix in enumerate(mixes, 5):
+        with mix.repeat(BoardOfPaths(tmp_path), number, tmp_path) as steps:
+            names, (step, *_) = [step.name for step in steps], steps
+        assert names == ["mix", "settle", "idle-after"] and step.role is Role.MIX
+        command = step.runs.command
+        assert command[command.index("--seed") + 1] == str(study.seed + number)
+        settings = settings_in(command)
+        assert (settings["target"], settings["readproportion"]) == ("500", "0.4")
+        made.append([float(settings[f"{kind}proportion"]) for kind in ("update", "remove", "readmodifywrite")])
+    assert sorted(made) == [[0.15, 0.1, 0.35], [0.15, 0.4, 0.05], [0.45, 0.1, 0.05]]
+
+
+def test_only_several_kinds_that_write_have_runs_in_other_mixes_and_an_earlier_plan_has_none(tmp_path):
+    for argv in ([], ["--workload", "c"], ["--workload", "f"], ["--workload", "d"], [*THREE_WRITE, "--no-mixes"]):
+        assert plan_of(*argv).study.mixes() == []
+        assert "other_mixes" not in plan_of(*argv).study.to_json()
+    study = plan_of(*THREE_WRITE).study
+    assert YcsbStudy.from_json(study.to_json(), tmp_path, tmp_path).mixes()
+    assert not YcsbStudy.from_json({**study.to_json(), "other_mixes": False}, tmp_path, tmp_path).mixes()
+    assert not study.ranging().mixes() and not study.mixes()[0].mixes()
+    assert ("mix", study.words()["mix"]) in plan_of(*THREE_WRITE).phases()
+
+
 def test_a_warm_up_that_would_insert_the_runs_records_is_refused():
     with pytest.raises(BadInput, match="--warm-up: the workload only inserts records"):
         plan_of("-p", "insertproportion=1", "-p", "readproportion=0", "-p", "updateproportion=0", "--warm-up", "5")

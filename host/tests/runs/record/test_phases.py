@@ -51,6 +51,17 @@ def test_the_cycle_in_blocks_is_no_repeat():
     assert whole_repeats(recorded, 70) == recorded[:5]
 
 
+def test_a_run_in_another_mix_is_no_repeat_and_counts_only_if_it_ended():
+    mix = [usual_phase("mix", 2, 50, 60), usual_phase("settle", 2, 60, 70), usual_phase("idle-after", 2, 70, 80)]
+    recorded = [*phases(*ONE), *mix]
+    assert worked_repeats(recorded) == [1] and worked_repeats(recorded, Role.MIX) == [2]
+    assert whole_repeats(recorded, 80) == recorded
+    assert whole_repeats(recorded, 79) == recorded[:5]
+    cycle = Cycle.of(recorded, 2)
+    assert cycle and (cycle.work, cycle.drain) == (mix[0], mix[1])
+    assert cycle.baselines == (recorded[4], mix[2]), "it began in the idle phase of the repeat before"
+
+
 def test_repeats_that_go_on_share_the_idle_phase_between_them():
     """Also in a record of a development version, which ran reads on their own."""
     shared = [
