@@ -42,17 +42,20 @@ from known_engine import (
 from known_meter import BOARD_NS, KINDS, measured
 from known_pieces import Piece, Steady, bursts, wander
 from opjoule.base.notices import Notice
+from opjoule.base.units import exact
 from opjoule.bench.simulation.part_powers import Float64Array, PartPowers
 from opjoule.energy.operations.board_files import read_system
 from opjoule.energy.operations.operation_table import OperationTable
-from opjoule.runs.evaluation.all_told import by_operation
+from opjoule.energy.operations.oplog import read_operation_log
+from opjoule.runs.evaluation.all_told import by_operation, write_costs
 from opjoule.runs.evaluation.evidence import BoardEvents
 from opjoule.runs.evaluation.logged import read_logs
+from opjoule.runs.evaluation.mixes import WriteCosts, WrittenRun
 from opjoule.runs.evaluation.quantities.attribution import READS
 from opjoule.runs.evaluation.quantities.definition import ALL_TOLD
 from opjoule.runs.evaluation.repeat_energy import HARNESS
-from opjoule.runs.evaluation.summary import AlignedRun, repeats_of
-from opjoule.runs.record.phases import Cycle, Phase, Role, worked_repeats
+from opjoule.runs.evaluation.summary import AlignedRun, mixed_runs, repeats_of
+from opjoule.runs.record.phases import MIX, Cycle, Phase, Role, worked_repeats
 from opjoule.runs.record.run import Run
 from opjoule.runs.record.run_record import RunRecord
 
@@ -72,7 +75,9 @@ class Measured:
     timeline: Timeline
     """From the first idle phase to the end of the last phase."""
     operations: Sequence[OperationTable]
-    """Of each run."""
+    """Of each repeat."""
+    of_mixes: Sequence[OperationTable]
+    """Of each run in another mix."""
 
     @classmethod
     def read(cls, directory: Path) -> Measured:
@@ -103,11 +108,16 @@ class Measured:
         worked = [
             operations.started_in(phase.start_board_ns, phase.end_board_ns) for phase in kept if phase.role is Role.WORK
         ]
-        whole = OperationTable.concatenate(worked).sorted()
+        mixed = [
+            read_operation_log(record.intact(f"raw/{MIX}-{number}.oplog")).operations.sorted()
+            for number in worked_repeats(kept, Role.MIX)
+        ]
+        mixed = [replace(table, board_ns=table.board_ns + later_ns) for table in mixed]
+        whole = OperationTable.concatenate([*worked, *mixed]).sorted()
         run_s = (kept[-1].end_board_ns - kept[0].start_board_ns) * 1e-9
         samples = moved(samples, ("board_ns",), later_ns)
         timeline = Timeline(record.run.asked.db or "", whole, events, samples, run_s)
-        return cls(record.run, kept, timeline, worked)
+        return cls(record.run, kept, timeline, worked, mixed)
 
     @property
     def idles(self) -> Iterator[Phase]:
@@ -117,7 +127,15 @@ class Measured:
     @property
     def cycles(self) -> list[Cycle]:
         """The repeats."""
-        cycles = [Cycle.of(self.phases, number) for number in worked_repeats(self.phases)]
+        return self._cycles(Role.WORK)
+
+    @property
+    def mixes(self) -> list[Cycle]:
+        """The runs in other mixes."""
+        return self._cycles(Role.MIX)
+
+    def _cycles(self, role: Role) -> list[Cycle]:
+        cycles = [Cycle.of(self.phases, number) for number in worked_repeats(self.phases, role)]
         return [cycle for cycle in cycles if cycle]
 
 
@@ -165,12 +183,12 @@ def trial(measured_at: Measured, seed: int) -> list[Cost]:
     kinds = timeline.operations.counts()
     powers = PartPowers.draw(rng, kinds, timeline.activities, core_w)
     pieces: list[Piece] = []
-    own_j = dict.fromkeys(kinds, 0.0)
-    for operations in measured_at.operations:
+    own_j: list[Mapping[str, float]] = []
+    for operations in (*measured_at.operations, *measured_at.of_mixes):
         at = replace(timeline, operations=operations)
         of_run, true_j = drawn_operations(rng, at, powers, float(rng.uniform(0.0, WAKES_S)), harness_j)
         pieces += of_run
-        own_j = {kind: own_j[kind] + true_j.get(kind, 0.0) for kind in kinds}
+        own_j.append(true_j)
     medium, counters = _medium(rng, measured_at)
     pieces += [*drawn_background(rng, timeline, powers).values(), *medium]
     harness = next(phase for phase in measured_at.phases if phase.name == HARNESS)
@@ -216,30 +234,53 @@ def _evaluated(
             measured_at.timeline.events,
         )
         repeats = repeats_of(parts, worked_repeats(measured_at.phases))
-        return by_operation(repeats)
+        return by_operation(repeats, write_costs(repeats, mixed_runs(parts)))
 
 
 def _costs(
-    measured_at: Measured, pieces: Sequence[Piece], own_j: Mapping[str, float], entries: Mapping[str, Any]
+    measured_at: Measured, pieces: Sequence[Piece], own_j: Sequence[Mapping[str, float]], entries: Mapping[str, Any]
 ) -> list[Cost]:
-    """Stated and true costs; with several kinds that write, those of the kinds that only read."""
-    edges_s: Float64Array = np.array(
-        [
-            seconds(np.array([cycle.work.start_board_ns, (cycle.drain or cycle.work).end_board_ns]))
-            for cycle in measured_at.cycles
-        ]
-    )
-    whole_j = sum(np.diff(piece.until_j(edges_s.ravel()).reshape(edges_s.shape)).sum() for piece in pieces)
+    """Stated and true costs.
+
+    Of several kinds that write, the true cost is what an operation draws while it is carried out and its part of the
+    rest, which the equations of the runs in other mixes divide exactly; without such runs they are left out.
+    """
     counts = OperationTable.concatenate(measured_at.operations).counts()
     writing = [kind for kind in counts if kind not in READS]
-    true_j = {kind: own_j[kind] for kind in counts if kind in READS}
+    repeats, mixes = len(measured_at.operations), len(measured_at.of_mixes)
+    whole_j = [*_wholes_j(measured_at.cycles, pieces), *_wholes_j(measured_at.mixes, pieces)]
+    each_j = {kind: sum(of.get(kind, 0.0) for of in own_j[:repeats]) / count for kind, count in counts.items()}
+    true_j = {kind: each_j[kind] for kind in counts if kind in READS}
     if len(writing) == 1:
-        true_j[writing[0]] = whole_j - sum(true_j.values())
+        read_j = sum(true_j[kind] * counts[kind] for kind in true_j)
+        true_j[writing[0]] = (sum(whole_j[:repeats]) - read_j) / counts[writing[0]]
+    elif mixes:
+        rests = [
+            WrittenRun(
+                {kind: count for kind, count in table.counts().items() if kind in writing},
+                exact(run_j - sum(of.values()), "J"),
+            )
+            for table, run_j, of in zip((*measured_at.operations, *measured_at.of_mixes), whole_j, own_j, strict=True)
+        ]
+        later = WriteCosts.of(rests[:repeats], rests[repeats:])
+        assert later, "the mixes differ"
+        true_j |= {kind: each_j[kind] + later_j for kind, later_j in zip(later.kinds, later.cost_j, strict=True)}
     made = []
     for kind, energy_j in true_j.items():
         stated = entries[kind][ALL_TOLD]
-        made.append(Cost(kind, energy_j / counts[kind], getattr(stated, "value", None), getattr(stated, "u", None)))
+        made.append(Cost(kind, float(energy_j), getattr(stated, "value", None), getattr(stated, "u", None)))
     return made
+
+
+def _wholes_j(cycles: Sequence[Cycle], pieces: Sequence[Piece]) -> list[float]:
+    """True energy of run and settle of each cycle [J]."""
+    edges_s: Float64Array = np.array(
+        [seconds(np.array([cycle.work.start_board_ns, (cycle.drain or cycle.work).end_board_ns])) for cycle in cycles]
+    )
+    if not cycles:
+        return []
+    parts_j = [np.diff(piece.until_j(edges_s.ravel()).reshape(edges_s.shape)).ravel() for piece in pieces]
+    return [float(of_run) for of_run in sum(parts_j)]
 
 
 def row(about: str, costs: Sequence[Cost]) -> str:

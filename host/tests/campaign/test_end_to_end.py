@@ -13,6 +13,7 @@ from measure_process import LIMIT_S, ROOT, SMALL, await_phase, command, environm
 from opjoule.base.notices import NoticeKind
 from opjoule.energy.trace.journal import read_trace
 from opjoule.runs.evaluation.wording import YCSB_QUANTITIES as YCSB
+from opjoule.runs.record.phases import Role
 from opjoule.runs.record.run_record import RunRecord
 
 pytestmark = [pytest.mark.rig, pytest.mark.end_to_end]
@@ -52,6 +53,26 @@ def test_reads_and_updates_all_told_are_the_whole_energy_above_idle(leveldb):
     assert total_j == pytest.approx(result["marginal_energy_j"]["value"])
     assert "SIMULATED truth: update, all told" in ended.stdout
     assert "all told for each update" in " ".join(ended.stdout.split())
+
+
+def test_several_kinds_that_write_are_told_apart_by_further_runs_which_are_in_no_other_figure(tmp_path):
+    mix = ("-p", "readproportion=0.4", "-p", "updateproportion=0.3", "-p", "insertproportion=0.3")
+    ended = measure(tmp_path / "record", "--db", "leveldb", "--repeats", "2", *mix)
+    assert ended.returncode == 0, ended.stderr
+    record, result = RunRecord.open(tmp_path / "record"), result_of(tmp_path / "record")
+    assert [(phase.name, phase.repeat) for phase in record.run.phases if phase.role in (Role.WORK, Role.MIX)] == [
+        ("run", 1),
+        ("run", 2),
+        ("mix", 3),
+        ("mix", 4),
+    ]
+    runs = [record.run.loader[f"run-{number}"].operations for number in (1, 2)]
+    assert result["repeats"] == 2 and result["operations"]["value"] == sum(runs) / 2
+    told = {kind: entry["all_told_energy_per_operation_j"] for kind, entry in result["by_operation"].items()}
+    assert all(told[kind]["u"] > 0 for kind in ("update", "insert"))
+    total_j = sum(number["value"] * result["by_operation"][kind]["count"]["value"] for kind, number in told.items())
+    assert total_j == pytest.approx(result["marginal_energy_j"]["value"])
+    assert "SIMULATED truth: insert, all told" in ended.stdout
 
 
 def test_the_record_is_complete_and_says_simulated(leveldb):

@@ -30,7 +30,7 @@ _WORKLOAD_GROUPS: Final = {
 """Properties of a workload that have their own group; "" for those that may differ between repeats of one setting."""
 _STUDY_OWN: Final = (
     *("name", "database", "workload", "properties", "threads"),
-    *("seed", "run_s", "called", "files", "reset", "rate", "warm_up_s"),
+    *("seed", "run_s", "called", "files", "reset", "rate", "warm_up_s", "other_mixes"),
 )
 """Keys of a study that belong to other groups."""
 
