@@ -32,7 +32,7 @@ class WrittenRun:
 
     counts: Mapping[str, int]
     energy: Quantity
-    """Energy above idle [J]. All its errors are in common with the other runs."""
+    """Energy above idle [J], with the errors that it has in common with the other runs."""
     own_u_j: float = 0.0
     """Standard uncertainty from errors that the run has of its own [J]."""
 
@@ -49,7 +49,8 @@ class WriteCosts:
     common_j: Mapping[str, Float64Array]
     """Source of the errors that the runs have in common -> contribution of one standard uncertainty, shape (k,)."""
     off: float
-    """Energy of the repeats as the runs in other mixes have it, over their own, less one; 0 if there are too few."""
+    """Energy of the repeats as the runs in other mixes alone predict it, over their own, less one; 0 if there are too
+    few."""
     chance: float
     """p-value of `off` if costs are additive; 1 if it cannot be told."""
 
@@ -64,7 +65,7 @@ class WriteCosts:
         runs = [*repeats, *mixes]
         kinds = tuple(dict.fromkeys(kind for run in repeats for kind in run.counts))
         count = np.array([[float(run.counts.get(kind, 0)) for kind in kinds] for run in runs])
-        energy_j, own_u_j = (np.array([of(run) for run in runs]) for of in (_energy_j, _own_u_j))
+        energy_j, own_u_j = np.array([(float(run.energy), run.own_u_j) for run in runs]).T
         freedom = len(runs) - len(kinds)
         if freedom < 1 or len(mixes) < len(kinds) - 1 or not _apart(count):
             return None
@@ -79,7 +80,7 @@ class WriteCosts:
         residual_j = energy_j - count @ fitted_j
         additive = _Additivity.of(count, energy_j, own_u_j, len(repeats))
         variance = max(float(residual_j @ residual_j) / freedom, additive.variance)
-        # how the costs, which add up to the repeats' energy, depend on the energy of each run, shape (k, runs)
+        # Sensitivities of the scaled costs to the energy of each run, shape (k, runs).
         sensitivity = scale * solution + np.outer(fitted_j, mean - scale * (usual @ solution)) / fitted_mean_j
         scatter_u_j = np.sqrt(sensitivity**2 @ np.maximum(variance, own_u_j**2))
         return cls(
@@ -124,14 +125,6 @@ _ALIKE: Final = 1e-3
 """Counts, over the highest of all, whose differences do not tell kinds apart."""
 
 
-def _energy_j(run: WrittenRun) -> float:
-    return float(run.energy)
-
-
-def _own_u_j(run: WrittenRun) -> float:
-    return run.own_u_j
-
-
 def _in_common(runs: Sequence[WrittenRun]) -> dict[str, Float64Array]:
     """Source of the errors that the runs have in common -> contribution to the energy of each, shape (runs,)."""
     sources = sorted({source for run in runs for source in run.energy.shared})
@@ -146,7 +139,7 @@ def _apart(count: Float64Array) -> bool:
 
 @dataclass(frozen=True)
 class _Additivity:
-    """The repeats' energy as the runs in other mixes alone have it, against their own."""
+    """The repeats' energy as the runs in other mixes alone predict it, against their own."""
 
     off_j: float = 0.0
     variance: float = 0.0
