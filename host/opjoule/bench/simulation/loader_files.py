@@ -11,6 +11,7 @@ from typing import Final
 from opjoule.energy.operations.board_files import BEGIN
 from opjoule.energy.operations.operation_table import ACTIVITIES, OperationTable
 from opjoule.energy.operations.oplog import BLOCK_HEADER, BLOCK_MAGIC, FILE_HEADER, LogBlock, decode_block
+from opjoule.runs.record.phases import MIX, RUN
 
 READ_BYTES: Final = 1 << 22
 """Bytes per read; the rest follows in the next one."""
@@ -58,7 +59,8 @@ class PhaseOperations:
     """Operations of one thread of one loader, in order."""
 
     phase: str
-    """The loader's phase without the number of its repeat: load, run, harness."""
+    """The loader's phase without the number of its repeat: load, run, harness. A run in another mix is a run: an
+    operation of a kind draws the same in it."""
     operations: OperationTable
 
 
@@ -100,6 +102,7 @@ class LoaderFiles:
         for path, followed in list(self._followed.items()):
             there = path.exists()
             phase = path.stem.rpartition("-")[0] or path.stem
+            phase = RUN if phase == MIX else phase
             try:
                 blocks += [PhaseOperations(phase, table) for table in followed.log.more()]
                 events += list(_events(followed))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from opjoule.attribution.activities import Intervals
 from opjoule.bench.simulation.engine_power import HOLD_NS, EnginePower
-from opjoule.bench.simulation.loader_files import GrowingLog
+from opjoule.bench.simulation.loader_files import GrowingLog, LoaderFiles
 from opjoule.bench.simulation.medium_work import MediumMode, MediumStretch
 from opjoule.bench.simulation.part_course import PARTS, PartCourse
 from opjoule.bench.simulation.part_powers import PartPowers, own_stretches
@@ -52,6 +52,16 @@ def files(tmp_path):
     log.write_bytes(bytes(FILE_HEADER.size))
     events.write_text("")
     return log, events
+
+
+def test_operations_of_a_run_in_another_mix_draw_what_those_of_a_run_draw(tmp_path):
+    for tag in ("run-1", "mix-2", "harness-1"):
+        folder = tmp_path / "session" / tag
+        folder.mkdir(parents=True)
+        log = bytes(FILE_HEADER.size) + block(0, START_NS, [(READ, GAP_NS, LENGTH_NS)])
+        (folder / f"{tag}.oplog").write_bytes(log)
+    blocks, _ = LoaderFiles(tmp_path).more()
+    assert sorted(block.phase for block in blocks) == ["harness", "run", "run"]
 
 
 def model(folder, seed=1):
