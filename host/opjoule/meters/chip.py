@@ -1,7 +1,7 @@
 """Codes, times and errors of a chip from its data sheet, in one form for all chips; how a firmware reads it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -154,6 +154,8 @@ class Chip:
     """copies that cannot be distinguished from it are on the market"""
     note: str = ""
     codes_in_words: str = "averaging << 3 | conversion time, 0 to 63"
+    coarse: Mapping[int, int] = field(default_factory=dict)
+    """code of a conversion time -> steps between its results, if more than 1: a conversion of fewer bits"""
 
     def range_of(self, code: int) -> ShuntRange:
         """The range with this code; the widest range if no range has it."""
@@ -209,7 +211,16 @@ class Chip:
             raise BadInput(f"{self.name}: no ADC setting {code}; {self.codes_in_words}")
         return float(self.conversion_us[code & 7]) * (averages if averages > 1 else self.averages[code >> 3])
 
-    def error_bounds(self, range_code: int, seen_fraction: float, shunt: Shunt, *, genuine: bool = True) -> ErrorBounds:
+    def error_bounds(
+        self,
+        range_code: int,
+        seen_fraction: float,
+        shunt: Shunt,
+        *,
+        genuine: bool = True,
+        shunt_adc: int = SensorSettings.shunt_adc,
+        bus_adc: int = SensorSettings.bus_adc,
+    ) -> ErrorBounds:
         """Bounds as delivered, on this shunt, in the range of this code; `genuine`: False if it may be a copy."""
         chosen = self.range_of(range_code)
         of_data_sheet = self.bus_gain_error_max + self.bus_offset_max_v / SUPPLY_LEAST_V
@@ -228,8 +239,8 @@ class Chip:
             heating_max_per_a2=shunt.heating_max_per_a2,
             origins=_origins(shunt, self.name, copied=copied),
             current_offset_max_a=chosen.offset_max_v / shunt.ohm,
-            current_step_a=chosen.step_v / shunt.ohm,
-            voltage_step_v=self.bus_step_v,
+            current_step_a=chosen.step_v * self.coarse.get(shunt_adc, 1) / shunt.ohm,
+            voltage_step_v=self.bus_step_v * self.coarse.get(bus_adc, 1),
             current_max_a=chosen.max_v / shunt.ohm,
             seen_fraction=seen_fraction,
             clock_error_max=RESONATOR_ERROR_MAX,

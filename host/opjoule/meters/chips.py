@@ -37,6 +37,7 @@ INA219: Final = Chip(
     },
     averages=None,
     codes_in_words="9 bit is 0, 12 bit is 3",
+    coarse={0: 8, 1: 4, 2: 2},
     alone=SensorSettings(),
     sharing={2: SensorSettings(mode=Mode.PAIRS, shunt_adc=9, bus_adc=9)},  # 2 averages
 )

@@ -95,6 +95,13 @@ def test_an_ina234_s_codes_of_12_bits_are_in_its_bounds():
     assert chip.range_code(20) == 1 and chip.range_code(40) == 0
 
 
+def test_a_conversion_of_fewer_bits_has_wider_steps():
+    """SBOS448G, table 5: 9 to 12 bits over the same range."""
+    fine, coarse = (INA219.error_bounds(3, 1.0, Shunt(0.1), shunt_adc=code, bus_adc=code) for code in (3, 0))
+    assert (fine.current_step_a, fine.voltage_step_v) == (pytest.approx(1e-4), 4e-3)
+    assert (coarse.current_step_a, coarse.voltage_step_v) == (pytest.approx(8e-4), 32e-3)
+
+
 def test_a_chip_with_its_own_shunt_counts_no_tolerance_twice():
     bounds = INA260.error_bounds(0, 1.0, INA260.own_shunt)
     assert bounds.gain_errors_max["shunt"] == 0

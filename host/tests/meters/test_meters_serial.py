@@ -106,6 +106,14 @@ def test_settings_reach_the_meter_within_its_limits(opened):
     assert (sent.mode, sent.shunt_adc, sent.samples_per_frame, sent.bus_every) == (m.Mode.SHUNTS, 3, 16, 8)
 
 
+def test_conversions_of_fewer_bits_have_wider_steps(opened):
+    with SoftwareMeter() as device:
+        meter = opened(device.path, settings=SensorSettings(mode=m.Mode.PAIRS, shunt_adc=3, bus_adc=0))
+        meter.open()
+        bounds = meter.error_bounds()
+    assert (bounds.current_step_a, bounds.voltage_step_v) == (pytest.approx(1e-4), 32e-3)
+
+
 def test_frames_lost_at_the_end_are_known_after_stop(opened):
     with SoftwareMeter(frames=5) as device:
         meter = opened(device.path)

@@ -347,8 +347,13 @@ class SerialMeter(Meter):
 
     def _bounds(self, place: int) -> ErrorBounds:
         sensor = self._sensor(self._opened()[1], place)
-        stated = sensor.settings.shunt_range, sensor.times.seen_fraction, sensor.shunt
-        return sensor.chip.error_bounds(*stated, genuine=self.genuine)
+        settings = sensor.settings
+        return sensor.chip.error_bounds(
+            *(settings.shunt_range, sensor.times.seen_fraction, sensor.shunt),
+            genuine=self.genuine,
+            shunt_adc=settings.shunt_adc,
+            bus_adc=settings.bus_adc,
+        )
 
     def _chip(self, identity: messages.Identity, place: int) -> Chip:
         if place >= len(identity.items):
