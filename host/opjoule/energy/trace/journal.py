@@ -5,7 +5,7 @@
 
 A meter that converts the voltage only occasionally also has bus.arrows and bus.parquet. The voltages of its
 power.arrows are held from reading to reading. The voltages of power.parquet and of `read_trace` follow the supply's
-load line.
+load line, and their stamps (with those of gaps.parquet) are even within each row of conversions.
 
 The sensor in the board's supply has number 0. Further sensors have files of their own: power-1, gaps-1. `read_trace`
 uses the parquet files if they exist, else the streams.
@@ -15,7 +15,7 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import astuple, dataclass, replace
+from dataclasses import asdict, astuple, dataclass, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from opjoule.base.errors import RecordFault, naming
+from opjoule.energy.trace.conversion_rows import evenly_stamped
 from opjoule.energy.trace.parquet_file import (
     BUS,
     EDGES,
@@ -43,7 +44,8 @@ from opjoule.energy.trace.supply_line import BusReadings
 FLUSH_PERIOD_S = 1.0
 _SAMPLE_BYTES = 24
 """Least size of one sample in a stream."""
-TABLES = {"power": POWER, "gaps": GAPS, "edges": EDGES, "bus": BUS}
+TABLES = {"gaps": GAPS, "edges": EDGES, "bus": BUS, "power": POWER}
+"""In the order of their parquet files: where power.parquet is, the other ones are."""
 ALWAYS = ("power", "gaps", "edges")
 """Tables that every trace has, even if they are empty."""
 
@@ -219,12 +221,14 @@ def read_trace(directory: Path, sensor: int = 0) -> PowerTrace:
     Raises: RecordFault: the directory has no trace, or the trace is corrupt.
     """
     try:
+        stored = _files(directory, "power", sensor)[0].exists()
         meter_ns, current_a, voltage_v, clipped = _samples(directory, sensor)
-        gaps = [Gap(**row) for row in _table(directory, "gaps", sensor).to_pylist()]
+        gaps = [Gap(**row) for row in _table(directory, "gaps", sensor, streamed=not stored).to_pylist()]
         bus = _table(directory, "bus", sensor)
         columns = [bus.column(name).to_numpy() for name in BUS.names]
         trace = PowerTrace.of(meter_ns, current_a, voltage_v, gaps, clipped)
-        return replace(trace, bus=BusReadings(*columns) if len(bus) else None).on_supply_line()
+        trace = replace(trace, bus=BusReadings(*columns) if len(bus) else None)
+        return (trace if stored else evenly_stamped(trace)).on_supply_line()
     except ValueError as fault:
         raise RecordFault(f"power trace in {directory}: {fault}") from None
 
@@ -245,16 +249,21 @@ def further_numbers(directory: Path) -> list[int]:
 def to_parquet(directory: Path, read: PowerTrace | None = None) -> list[Path]:
     """Makes power.parquet, gaps.parquet and edges.parquet of every sensor from the streams, which stay.
 
-    `read`: trace of sensor 0 from `read_trace`, if available; used if its voltages differ from the stream's.
+    `read`: trace of sensor 0 from `read_trace`, if available; used if its voltages and stamps differ from the stream's.
     """
     made = []
     for sensor in [0, *further_numbers(directory)]:
+        trace = None
+        if len(_table(directory, "bus", sensor)):
+            trace = read if read and not sensor else read_trace(directory, sensor)
         for name, schema in TABLES.items():
             parquet, stream = _files(directory, name, sensor)
             if not stream.exists():
                 continue
-            if name == "power" and len(_table(directory, "bus", sensor)):
-                parts = _power_parts(read if read and not sensor else read_trace(directory, sensor))
+            if trace and name == "power":
+                parts = _power_parts(trace)
+            elif trace and name == "gaps":
+                parts = iter([pa.Table.from_pylist([asdict(gap) for gap in trace.gaps], schema)])
             else:
                 parts = (pa.Table.from_batches([batch], schema) for batch in read_stream(stream, name))
             made.append(parquet)
@@ -334,8 +343,8 @@ def _parquet_batches(path: Path, name: str) -> tuple[int, Iterator[pa.RecordBatc
     return file.metadata.num_rows, batches()
 
 
-def _table(directory: Path, name: str, sensor: int = 0) -> pa.Table:
+def _table(directory: Path, name: str, sensor: int = 0, *, streamed: bool = False) -> pa.Table:
     parquet, stream = _files(directory, name, sensor)
-    if parquet.exists():
+    if parquet.exists() and not streamed:
         return pa.Table.from_batches(_parquet_batches(parquet, name)[1], TABLES[name])
     return pa.Table.from_batches(read_stream(stream, name) if stream.exists() else [], TABLES[name])

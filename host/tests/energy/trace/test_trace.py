@@ -56,7 +56,7 @@ def test_streams_and_parquet_hold_the_same_trace(tmp_path):
     check_contents(tmp_path)
     journal.close()
     check_contents(tmp_path)
-    assert [path.name for path in to_parquet(tmp_path)] == ["power.parquet", "gaps.parquet", "edges.parquet"]
+    assert [path.name for path in to_parquet(tmp_path)] == ["gaps.parquet", "edges.parquet", "power.parquet"]
     for stream in (tmp_path / "raw").glob("*.arrows"):
         stream.rename(stream.with_suffix(".away"))
     check_contents(tmp_path)
