@@ -1,13 +1,14 @@
-"""Checks stamps, counts and energies while the sensor drops out and begins its conversions late. SIMULATED.
+"""Checks stamps, counts and energies while sensor, bus, host or controller fail. SIMULATED.
 
     .venv/bin/python host/validation/sensor_trials.py --records 200
 
 Each record draws what the data sheet of the INA219 leaves open (the delay from a new mode to its first conversion, 0 to
-500 us; whether the old conversion is finished first; when a register's value is taken), the speed of both clocks, a
-load, and in most records outages: a sensor that does not answer, or a bus that a device holds. Exit code 1 if a stamp
-is off by more than 20 us, a record without outages does not count every unread conversion, a gap has another length
-than the time without samples, or too few intervals hold. Stamps count from the hundredth conversion on, after a start
-or an outage. `--results FILE` keeps each finished record, so that a later call continues.
+500 us; whether the old conversion is finished first; when a register's value is taken; whether codes are cut or
+rounded), the speed of both clocks, noise, a supply, a load, and an outage: none, a sensor that does not answer, a bus
+that a device holds, a host that does not read, or a reset of the microcontroller. Exit code 1 if a stamp is off by more
+than 20 us, a record without outages or with a host away does not count every lost conversion, a gap has another length
+than the time without samples, a reset is not named, or too few intervals hold. `--results FILE` keeps each finished
+record, so that a later call continues.
 """
 
 from __future__ import annotations
@@ -19,27 +20,38 @@ import math
 import random
 import sys
 import tempfile
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from granted_clock import HostAway
+from opjoule.energy.error_bounds import ErrorBounds, Shunt
+from opjoule.energy.window import EnergyResult
 from opjoule.meters.chip import SensorSettings
+from opjoule.meters.chips import INA219
 from opjoule.meters.messages import Mode
-from rig_session import NOMINAL_HZ, PERFECT_SENSOR, Recording, record
+from rig_session import NOMINAL_HZ, Recording, RunningRig, record
 
 SECONDS = 4.0
-EDGES_S = [0.5, 3.5]
+EDGES_S = (0.5, 3.5)
 """Sync edges, the bounds of the window whose energy is compared."""
-SETTLED = 100
-"""Number of conversions after the start or an outage before stamps are checked."""
+SETTLED = {"pairs": 100}
+"""Number of conversions after the start or an outage before stamps are checked, by mode. Without bus readings there are
+no rows of conversions to make even."""
 STAMP_LIMIT_S = 20e-6
 GAP_LIMIT_S = 300e-6
 """A gap ends half a period beside the samples around it, and the period's place is known to a part of it."""
 HELD_LEAST = 0.93
-HELD_SHARE = 0.4
-"""Share of the records without other outages in which a device holds SDA low once, until it has seen 1 to 40 clocks."""
+LEVELS_A = (0.3, 1.4)
+MOVES_SHARE = 0.5
+"""Share of the records with a sensor away whose load changes with each outage, as one does that causes it."""
+SETUP_S = 0.015
+"""Time from the end of an outage to the first sample after it, roughly."""
+OUTAGES = ("none", "sensor away", "bus held", "host away", "reset")
 HELD_S = 1e-3
 """A time after which SDA is still held. How long it is held depends on the firmware, which clocks the bus free."""
+TAIL_S = 0.1
+"""Longest time before a reset whose samples may be lost with it, on their way to the host."""
 MODES = {
     "pairs": SensorSettings(mode=Mode.PAIRS),
     "shunts": SensorSettings(mode=Mode.SHUNTS),
@@ -54,25 +66,47 @@ class Drawn:
 
     mode: str
     options: list[str]
-    outages_s: list[tuple[float, float]]
-    """start and length of each outage"""
     rows: list[tuple[float, float]]
+    voltage_v: float
+    source_ohm: float
+    outage: str
+    outages_s: list[tuple[float, float]]
+    """start and length of each outage after which the record goes on"""
+    edges_s: tuple[float, float] = EDGES_S
+    away: HostAway | None = None
+
+    @property
+    def sensor(self) -> ErrorBounds:
+        """What is not drawn has no error: gain, offset."""
+        settings = MODES[self.mode]
+        bounds = INA219.error_bounds(
+            *(settings.shunt_range, INA219.times(settings).seen_fraction, Shunt(0.1, 0.0, "", 0.0, kelvin=True)),
+            bus_adc=settings.bus_adc,
+        )
+        return replace(bounds, gain_errors_max={}, current_offset_max_a=0.0, clock_error_max=0.0)
 
 
 @dataclass(frozen=True)
 class Outcome:
     """What one record showed."""
 
+    outage: str
     finishes: bool
     """whether the chip finishes a conversion before it changes its mode"""
     stamp_error_s: float
     unread: int
+    """conversions that the meter did not read, or that did not reach a host that was away"""
     counted: int | None
-    """conversions that the host says are lost; None with outages, whose own number the simulator does not tell"""
+    """conversions that the host says are lost; None if their own number is not known (the sensor was away), or has no
+    end (a reset)"""
     gap_error_s: float
     """largest difference between a stated gap and the time in which no conversion was read; 0 without outages"""
     deviation: float
     """measured less true energy, in stated expanded uncertainties"""
+    loss_share: float
+    """part of the stated variance that comes from gaps"""
+    named: bool = True
+    """whether the record names a reset, and ends at it"""
 
     def beyond(self) -> list[str]:
         """What exceeds a limit."""
@@ -83,43 +117,76 @@ class Outcome:
             found.append(f"{self.unread} unread, {self.counted} counted")
         if self.gap_error_s > GAP_LIMIT_S:
             found.append(f"gap off by {self.gap_error_s * 1e6:.0f} us")
+        if not self.named:
+            found.append("reset not seen, or samples before it lost")
         return found
 
 
 def drawn(seed: int) -> Drawn:
     """What the record of a seed draws."""
     chance = random.Random(seed)
-    mode = chance.choice(list(MODES))
     options = [
         *("--start-delay-us", f"{chance.uniform(0, 500):.1f}"),
         *("--mode-change", chance.choice(["aborts", "finishes"])),
         *("--latch-early-us", f"{chance.uniform(0, 5):.1f}"),
         *("--sensor-clock-error-ppm", f"{chance.uniform(-9e4, 9e4):.0f}"),
         *("--clock-error-ppm", f"{chance.uniform(-5e3, 5e3):.0f}"),
+        *("--quantisation", chance.choice(["round", "truncate"])),
+        *("--noise-uv", f"{chance.uniform(0, 20):.1f}"),
         *("--seed", str(seed)),
     ]
-    outages_s = []
-    if chance.random() < 0.5:
+    one = Drawn(
+        mode=chance.choice(list(MODES)),
+        options=options,
+        rows=_load(chance),
+        voltage_v=chance.uniform(5.0, 5.2),
+        source_ohm=chance.choice([0.0, chance.uniform(0.0, 0.3)]),
+        outage=chance.choice(OUTAGES),
+        outages_s=[],
+    )
+    return _with_outage(one, chance)
+
+
+def _with_outage(one: Drawn, chance: random.Random) -> Drawn:
+    """The record with its outage, placed and measured out by chance."""
+    if one.outage == "sensor away":
         for place in range(chance.randint(1, 3)):
             length_s = math.exp(chance.uniform(math.log(0.002), math.log(0.08)))
-            outages_s.append((0.6 + place + chance.uniform(0, 0.7), length_s))
-    for at_s, length_s in outages_s:
-        options += ["--sensor-away", f"{at_s:.6f},{length_s:.6f}"]
-    rows = _load(chance)
-    if not outages_s and chance.random() < HELD_SHARE:
-        at_s, clocks = chance.uniform(0.6, 3.3), chance.randint(1, 40)
-        options += ["--hold-sda", f"{at_s:.6f},{clocks}"]
-        outages_s.append((at_s, HELD_S))
-    return Drawn(mode, options, outages_s, rows)
+            one.outages_s.append((0.6 + place + chance.uniform(0, 0.7), length_s))
+            one.options.extend(["--sensor-away", "{:.6f},{:.6f}".format(*one.outages_s[-1])])
+        if chance.random() < MOVES_SHARE:
+            return replace(one, rows=_moving(one, chance))
+    if one.outage == "bus held":
+        one.outages_s.append((chance.uniform(0.6, 3.3), HELD_S))
+        one.options.extend(["--hold-sda", f"{one.outages_s[0][0]:.6f},{chance.randint(1, 40)}"])
+    if one.outage == "host away":
+        return replace(
+            one, away=HostAway(chance.uniform(0.6, 2.2), chance.uniform(0.1, 1.0), chance.randint(500, 4000))
+        )
+    if one.outage == "reset":
+        reset_s = chance.uniform(1.5, 3.5)
+        one.options.extend(["--reset-at", f"{reset_s:.6f}"])
+        return replace(one, edges_s=(EDGES_S[0], reset_s - chance.uniform(2 * TAIL_S, 0.5)))
+    return one
 
 
 def _load(chance: random.Random) -> list[tuple[float, float]]:
-    """Steps of a drawn pace between 0.3 and 1.4 A."""
+    """Steps of a drawn pace."""
     pace_s = math.exp(chance.uniform(math.log(2e-3), math.log(0.3)))
     rows, at_s = [], 0.0
     while at_s < SECONDS:
-        rows.append((at_s, chance.uniform(0.3, 1.4)))
+        rows.append((at_s, chance.uniform(*LEVELS_A)))
         at_s += chance.uniform(0.2, 1.8) * pace_s
+    return rows
+
+
+def _moving(one: Drawn, chance: random.Random) -> list[tuple[float, float]]:
+    """The load with a level of its own from each outage's start until its samples are back."""
+    rows = one.rows
+    for at_s, length_s in one.outages_s:
+        end_s = at_s + length_s + SETUP_S
+        kept = [row for row in rows if not at_s <= row[0] <= end_s]
+        rows = sorted([*kept, (at_s, chance.uniform(*LEVELS_A)), (end_s, chance.uniform(*LEVELS_A))])
     return rows
 
 
@@ -128,19 +195,40 @@ def run(one: Drawn) -> Outcome:
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "conversions.csv"
         rig = record(
-            Path(folder), one.rows, EDGES_S, *one.options, "--conversions", str(log),
-            end_s=SECONDS, settings=MODES[one.mode],
+            Path(folder), one.rows, list(one.edges_s), *one.options, "--conversions", str(log),
+            voltage_v=one.voltage_v, source_ohm=one.source_ohm, end_s=SECONDS, settings=MODES[one.mode],
+            away=one.away, end=RunningRig.cut_short if one.outage == "reset" else RunningRig.played,
         )  # fmt: skip
         bounds_s = np.loadtxt(log, delimiter=",", skiprows=1)
-    shunt = rig.truth["sensor"]["shunt"]
+    energy, deviation = _energy(rig, one)
     return Outcome(
+        outage=one.outage,
         finishes="finishes" in one.options,
         stamp_error_s=_stamp_error_s(rig, one, bounds_s),
-        unread=shunt["missed"],
-        counted=None if one.outages_s else rig.summary.losses.lost_samples,
+        unread=_unread(rig, one, bounds_s),
+        counted=rig.summary.losses.lost_samples if one.outage in ("none", "host away") else None,
         gap_error_s=_gap_error_s(rig, one, bounds_s),
-        deviation=_deviation(rig),
+        deviation=deviation,
+        loss_share=(energy.budget.parts["loss"] / energy.budget.standard_u) ** 2,
+        named=one.outage != "reset" or _ends_at_reset(rig, one),
     )
+
+
+def _unread(rig: Recording, one: Drawn, bounds_s: np.ndarray) -> int:
+    """Conversions that the meter did not read, or that are not in the record of a host that was away."""
+    missed = rig.truth["sensor"]["shunt"]["missed"]
+    if one.outage != "host away":
+        return missed
+    ends_s = _profile_s(rig, rig.trace.meter_ns[rig.trace.good][[0, -1]])
+    first, last = (int(np.argmin(np.abs(bounds_s.mean(axis=1) - end_s))) for end_s in ends_s)
+    return last - first + 1 - int(np.count_nonzero(rig.trace.good))
+
+
+def _ends_at_reset(rig: Recording, one: Drawn) -> bool:
+    """Whether the record names the reset, and lost at most the samples on their way."""
+    reset_s = float(one.options[one.options.index("--reset-at") + 1])
+    last_s = float(_profile_s(rig, rig.trace.meter_ns[rig.trace.good][-1:])[0]) - rig.truth["mcu"]["profile_start_s"]
+    return "brown" in (rig.summary.ended or "") and reset_s - TAIL_S < last_s < reset_s
 
 
 def _profile_s(rig: Recording, meter_ns: np.ndarray) -> np.ndarray:
@@ -151,15 +239,16 @@ def _profile_s(rig: Recording, meter_ns: np.ndarray) -> np.ndarray:
 
 
 def _stamp_error_s(rig: Recording, one: Drawn, bounds_s: np.ndarray) -> float:
-    """Largest distance of a settled sample's stamp from the centre of a conversion."""
+    """Largest distance of a sample's stamp from the centre of a conversion."""
     good_s = _profile_s(rig, rig.trace.meter_ns[rig.trace.good])
     centres_s = bounds_s.mean(axis=1)
     place = np.clip(np.searchsorted(centres_s, good_s), 1, centres_s.size - 1)
     error_s = np.minimum(np.abs(good_s - centres_s[place - 1]), np.abs(good_s - centres_s[place]))
-    settled = np.arange(good_s.size) >= SETTLED
+    unsettled = SETTLED.get(one.mode, 0)
+    settled = np.arange(good_s.size) >= unsettled
     for at_s, _ in one.outages_s:
         first = int(np.searchsorted(good_s, at_s + rig.truth["mcu"]["profile_start_s"]))
-        settled[first : first + SETTLED] = False
+        settled[first : first + unsettled] = False
     return float(error_s[settled].max())
 
 
@@ -182,11 +271,11 @@ def _gap_error_s(rig: Recording, one: Drawn, bounds_s: np.ndarray) -> float:
     return worst_s
 
 
-def _deviation(rig: Recording) -> float:
-    """Error of the window's energy, in stated expanded uncertainties."""
-    ((result, true_j),) = rig.interval_energies(PERFECT_SENSOR)
+def _energy(rig: Recording, one: Drawn) -> tuple[EnergyResult, float]:
+    """The window's energy, and its error in stated expanded uncertainties."""
+    ((result, true_j),) = rig.interval_energies(one.sensor)
     rate = rig.truth["mcu"]["clock_hz"] / NOMINAL_HZ
-    return (result.energy.value / rate - true_j) / (result.energy.u / rate)
+    return result, (result.energy.value / rate - true_j) / (result.energy.u / rate)
 
 
 def main() -> int:
@@ -221,20 +310,29 @@ def _summary(found: list[tuple[Drawn, Outcome]]) -> bool:
     """Prints the counts; True if the limits are kept."""
     outcomes = [outcome for _, outcome in found]
     print(f"SIMULATED, {len(found)} records of {SECONDS:g} s")
-    print("| old conversion | stamp off by at most | gap off by at most | unread | counted | intervals hold |")
-    print("|---|---|---|---|---|---|")
-    kinds = itertools.product((False, True), (False, True))
-    for finishes, outages in kinds:
-        some = [out for one, out in found if bool(one.outages_s) is outages and out.finishes is finishes]
+    print(
+        "| outage | old conversion | stamps within 20 us | off by at most | gap off by at most "
+        "| unread | counted | intervals hold |"
+    )
+    print("|---|---|---|---|---|---|---|---|")
+    for outage, finishes in itertools.product(OUTAGES, (False, True)):
+        some = [outcome for outcome in outcomes if outcome.outage == outage and outcome.finishes is finishes]
         if not some:
             continue
-        name = f"{'finished' if finishes else 'given up'}, {'with' if outages else 'no'} outages"
-        holds = sum(abs(outcome.deviation) <= 1 for outcome in some)
+        counted = [outcome.counted for outcome in some if outcome.counted is not None]
         print(
-            f"| {len(some)} {name} | {max(o.stamp_error_s for o in some) * 1e6:.1f} us "
-            f"| {max(o.gap_error_s for o in some) * 1e6:.0f} us | {sum(o.unread for o in some)} "
-            f"| {'-' if outages else sum(o.counted or 0 for o in some)} | {holds} of {len(some)} |"
+            f"| {outage} | {'finished' if finishes else 'given up'} "
+            f"| {sum(o.stamp_error_s <= STAMP_LIMIT_S for o in some)} of {len(some)} "
+            f"| {max(o.stamp_error_s for o in some) * 1e6:.1f} us | {max(o.gap_error_s for o in some) * 1e6:.0f} us "
+            f"| {sum(o.unread for o in some) if counted else '-'} | {sum(counted) if counted else '-'} "
+            f"| {sum(abs(o.deviation) <= 1 for o in some)} |"
         )
+    for name, some in (
+        ("at most", [o for o in outcomes if o.loss_share <= 0.5]),
+        ("more than", [o for o in outcomes if o.loss_share > 0.5]),
+    ):
+        holds = sum(abs(o.deviation) <= 1 for o in some)
+        print(f"gaps give {name} half of the variance: intervals hold in {holds} of {len(some)}")
     holds = sum(abs(outcome.deviation) <= 1 for outcome in outcomes) / len(outcomes)
     print(f"intervals hold in {holds:.1%}")
     return not any(outcome.beyond() for outcome in outcomes) and holds >= HELD_LEAST

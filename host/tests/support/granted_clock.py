@@ -5,12 +5,24 @@ Measurements then do not depend on how busy this computer is. The other side is 
 
 import select
 import socket
+from dataclasses import dataclass
 
 from opjoule.clocks.host_clock import HostClock
 
 NS_PER_S = 1_000_000_000
+AWAY_STEP_NS = 5_000_000
 END_LIMIT_S = 120.0
 """Real time in which a rig must close its port after it has given its time back; far more than it needs."""
+
+
+@dataclass(frozen=True)
+class HostAway:
+    """A time in which the host does not read its port, as one that is suspended or too busy."""
+
+    at_s: float
+    for_s: float
+    kept_bytes: int
+    """Bytes of that time which adapter and driver keep; the others are lost. Below 4095, as a terminal holds."""
 
 
 class GrantedClock(HostClock):
@@ -19,9 +31,10 @@ class GrantedClock(HostClock):
     Once the rig has ended, time goes on by itself.
     """
 
-    def __init__(self, rig: socket.socket, limit_s: float) -> None:
+    def __init__(self, rig: socket.socket, limit_s: float, away: HostAway | None = None) -> None:
         """`limit_s`: real time that the rig may take for one step."""
         self._rig, self._now_ns, self._ended = rig, 0, False
+        self._away, self._lossy_until_ns = away, 0
         self._text = b""
         rig.settimeout(limit_s)
 
@@ -32,6 +45,7 @@ class GrantedClock(HostClock):
         self._step(b"pass", self._now_ns + round(duration_s * NS_PER_S))
 
     def wait_readable(self, source, timeout_s: float) -> bool:
+        self._be_away(source)
         until_ns = self._now_ns + round(timeout_s * NS_PER_S)
         if readable(source, 0.0):
             return True
@@ -44,6 +58,19 @@ class GrantedClock(HostClock):
             return True
         self._now_ns = until_ns
         return False
+
+    def _be_away(self, source) -> None:
+        """Lets time pass without a read until the buffers are full. After the read of these, drops what comes."""
+        while self._now_ns < self._lossy_until_ns and not self._ended:
+            self._step(b"pass", min(self._now_ns + AWAY_STEP_NS, self._lossy_until_ns))
+            while readable(source, 0.0) and source.read(1 << 16):
+                pass
+        if self._away and self._now_ns >= self._away.at_s * NS_PER_S:
+            away, self._away = self._away, None
+            until_ns = self._now_ns + round(away.for_s * NS_PER_S)
+            while self._now_ns < until_ns and source.in_waiting < away.kept_bytes and not self._ended:
+                self._step(b"pass", min(self._now_ns + AWAY_STEP_NS, until_ns))
+            self._lossy_until_ns = until_ns
 
     def _step(self, kind: bytes, until_ns: int) -> None:
         """Grants time up to `until_ns`, and sets the clock to the time that the rig reached."""

@@ -4,13 +4,14 @@ import json
 import socket
 import subprocess
 import threading
+from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
-from granted_clock import GrantedClock
+from granted_clock import GrantedClock, HostAway
 from opjoule.clocks.exchanges import METER_EXCHANGES, ExchangeFile
 from opjoule.clocks.host_clock import MONOTONIC, HostClock
 from opjoule.energy.cells import Cells
@@ -149,12 +150,18 @@ class RunningRig:
         self.process.terminate()
         self.process.wait(LIMIT_S)
 
+    def cut_short(self) -> dict:
+        """The true values up to now, at which rig-sim ends."""
+        self.terminate()
+        return self.truth()
+
 
 @contextmanager
-def rig_sim(folder: Path, *options: str, firmware: Path = FIRMWARE, pace: str = "host"):
+def rig_sim(folder: Path, *options: str, firmware: Path = FIRMWARE, pace: str = "host", away: HostAway | None = None):
     """Runs rig-sim in `folder`; yields a RunningRig.
 
     Args:
+        away: with pace "host": when the host does not read.
         pace: "host": the rig's clock grants its time; "0": as fast as it can; "1": in this computer's time.
     """
     command = [RIG_SIM, "--elf", firmware, "--pty", folder / "meter", "--truth", folder / "truth.json"]
@@ -166,7 +173,7 @@ def rig_sim(folder: Path, *options: str, firmware: Path = FIRMWARE, pace: str = 
         pipe = subprocess.PIPE
         process = subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, pass_fds=[theirs.fileno()])
         theirs.close()
-        clock = GrantedClock(ours, LIMIT_S) if pace == "host" else MONOTONIC
+        clock = GrantedClock(ours, LIMIT_S, away) if pace == "host" else MONOTONIC
         with process:
             try:
                 if "SIMULATED meter at" not in process.stdout.readline():
@@ -187,14 +194,21 @@ def record(
     settings: SensorSettings | None = None,
     firmware: Path = FIRMWARE,
     limit_s: float = LIMIT_S,
+    away: HostAway | None = None,
+    end: Callable[[RunningRig], dict] = RunningRig.played,
 ) -> Recording:
-    """Plays a profile of (time_s, current_a) rows and records it to its end."""
+    """Plays a profile of (time_s, current_a) rows and records it to its end.
+
+    Args:
+        away: when the host does not read.
+        end: ends the rig and gives the true values.
+    """
     write_profile(folder / "profile.csv", rows, voltage_v, end_s, source_ohm)
     write_edges(folder / "edges.csv", edges_s)
     inputs = ["--profile", str(folder / "profile.csv"), "--sync", str(folder / "edges.csv")]
-    with rig_sim(folder, *inputs, *options, firmware=firmware) as rig:
+    with rig_sim(folder, *inputs, *options, firmware=firmware, away=away) as rig:
         summary = rig.capture(rig.meter(settings=settings), limit_s)
-        truth = rig.played()
+        truth = end(rig)
     trace = read_trace(folder)
     edges_ns = read_edges(folder).meter_ns
     return Recording(trace, Cells.of(trace), edges_ns, summary, truth, np.array(edges_s))
