@@ -7,9 +7,8 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from opjoule.results.run import OpenedRun, RunPhase, open_run
+    from opjoule.results.run import OpenedRun, RunPhase, StretchEnergy, open_run
     from opjoule.results.runs import OpenedRuns, open_runs
-    from opjoule.results.stretch import StretchEnergy
 
 __version__ = "0.1.0"
 __all__ = ["OpenedRun", "OpenedRuns", "RunPhase", "StretchEnergy", "open_run", "open_runs"]

@@ -30,8 +30,9 @@ from typing import Final
 from opjoule.bench.simulation.part_course import COURSE, PartCourse
 from opjoule.bench.simulation.truth_line import SHOWN, true_figures
 from opjoule.energy.comparison import ratio
+from opjoule.results.comparison.cell import Group
 from opjoule.results.comparison.compared_run import ComparedRun
-from opjoule.results.comparison.contrasts import Compared, Contrast, Group, Question, compare
+from opjoule.results.comparison.contrasts import Compared, Contrast, Question, compare
 from opjoule.results.comparison.index import gather
 from opjoule.results.rounding import with_limits
 from opjoule.runs.record.run_record import RunRecord

@@ -27,10 +27,9 @@ from typing import Final
 
 from opjoule.base.units import exact
 from opjoule.boards.server import filled
-from opjoule.results.comparison.study.published import winners
 from opjoule.results.comparison.study.rows import PhaseRow, StudyTable
-from opjoule.results.comparison.study.same_winners import RECORDS, same_winners
-from opjoule.results.comparison.study.table import BEST_TABLE, best_csv, best_systems
+from opjoule.results.comparison.study.table import BEST_TABLE, best_csv, best_systems, winners
+from opjoule.results.comparison.study.verdicts import RECORDS, same_winners
 from opjoule.results.comparison.value_words import measure_unit
 from opjoule.runs.studies.definition import SYSTEM, Part, StudyFolder
 from opjoule.runs.studies.folder import find_study

@@ -32,7 +32,7 @@ from opjoule.campaign.measurement import program_commit
 from opjoule.campaign.more_blocks import asks_for_more
 from opjoule.campaign.until import UntilNarrow
 from opjoule.pages.comparison.page import write_campaign_page
-from opjoule.results.comparison.commands import commands_json, print_campaign
+from opjoule.results.comparison.comparison import commands_json, print_campaign
 from opjoule.results.comparison.index import (
     NOT_MEASURED,
     ConditionRun,

@@ -8,7 +8,7 @@ from typing import Any
 from opjoule.base.errors import NewerSchema, RecordFault
 from opjoule.base.notices import Grade, Notice, NoticeKind
 from opjoule.base.units import NOT_STATED, Cause, Quantity, counted, k_words
-from opjoule.results.quantities import all_told_paths, quantity
+from opjoule.results.long_table import all_told_paths, mean
 from opjoule.results.rounding import rounded_quantity, with_unit
 from opjoule.runs.evaluation.quantities.definition import Quantities
 from opjoule.runs.evaluation.wording import TRACE, Wording, wording_of
@@ -71,8 +71,8 @@ class Answer:
         return self.concluded.repeats
 
     def quantity(self, path: str) -> Quantity:
-        """The quantity at a dotted path of result.json."""
-        return quantity(self.result, path)
+        """The mean at a dotted path of result.json (`mean` of the long table)."""
+        return mean(self.concluded, self.quantities, path)
 
     def knows(self, path: str) -> bool:
         """True if the path names a number of the run's study: of the run, a kind of operation, a part or a sensor."""

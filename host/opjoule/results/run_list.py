@@ -116,7 +116,7 @@ def listed(directory: Path) -> ListedRun:
 def _of(answer: "Answer", directory: Path) -> ListedRun:
     run, record = answer.run, answer.record
     shown = (answer.quantities.shown("headline") or answer.quantities.shown("traced"))[0]
-    headline = answer.quantity(shown.key) if answer.result else missing(answer.problem or "no result")
+    headline = answer.quantity(shown.key).stated if answer.result else missing(answer.problem or "no result")
     return ListedRun(
         directory,
         record.status,

@@ -21,8 +21,7 @@ from opjoule.base.errors import BadInput, OpJouleError
 from opjoule.energy.operations.tables import BY_NAME
 from opjoule.energy.sensor_calibration import Correction, SensorCalibration
 from opjoule.energy.trace.parquet_file import POWER, checked_metadata, open_parquet
-from opjoule.results.long_table import long_table
-from opjoule.results.quantities import quantity
+from opjoule.results.long_table import long_table, mean
 from opjoule.results.recorded import corrected_trace
 from opjoule.results.run_list import run_folders
 from opjoule.runs.evaluation.wording import wording_of
@@ -205,7 +204,7 @@ def _numbers(record: RunRecord) -> tuple[dict[str, Any], pa.Table]:
     concluded = read_result(record.directory) if record.intact("result.json").exists() else Conclusion()
     known = wording_of(run).quantities_of(concluded.numbers)
     for of in known if concluded.numbers else ():
-        number = quantity(concluded.numbers, of.key)
+        number = mean(concluded, known, of.key)
         row |= {of.key: number.value, f"{of.key} u": number.u}
     table = long_table(concluded, known)
     return row, table.add_column(0, "run", pa.array([row["run"]] * len(table), pa.string()))

@@ -14,7 +14,7 @@ from opjoule.meters.powersensor3 import powersensor3_sensor
 from opjoule.meters.ppk2 import ppk2_sensor
 from opjoule.meters.rapl import RaplSource
 from opjoule.meters.smartpower3 import smartpower3_sensor
-from opjoule.pages.drawing.markup import text_of
+from opjoule.pages.drawing.page import text_of
 from opjoule.pages.report.provenance import essentials
 from opjoule.runs.record.json_file import plain
 from raw_record import run_json

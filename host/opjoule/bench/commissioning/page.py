@@ -17,9 +17,8 @@ from opjoule.bench.commissioning.steps import STEPS, DeskStep
 from opjoule.energy.trace.journal import read_trace
 from opjoule.pages.drawing.chart import chart_content, chart_frame, chart_scripts, chart_series, panel, power_panel
 from opjoule.pages.drawing.drawing import Chart, DrawnAxis, Point
-from opjoule.pages.drawing.markup import Element, element, row, table
-from opjoule.pages.drawing.page import header, page, section
-from opjoule.pages.drawing.svg import chart
+from opjoule.pages.drawing.page import Element, element, header, page, row, section, table
+from opjoule.pages.drawing.shown import chart
 from opjoule.results.tracks import PhaseSpan, SampleParts, Track, sampled_track
 
 BETWEEN_S: Final = 1.0

@@ -14,7 +14,6 @@ from opjoule.base.terminal import terminal
 from opjoule.cli.runs.options import ConclusionsOptions
 from opjoule.results.comparison.index import gather
 from opjoule.results.comparison.study.rows import StudyTable, read_studies
-from opjoule.results.comparison.study.same_winners import same_winners_table
 from opjoule.results.comparison.study.verdicts import (
     SIMULATED,
     Logs,
@@ -22,6 +21,7 @@ from opjoule.results.comparison.study.verdicts import (
     name_of,
     on_observation,
     ratio_of,
+    same_winners_table,
     samples_of_job,
     samples_of_workload,
     verdicts,

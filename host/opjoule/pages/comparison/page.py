@@ -12,28 +12,23 @@ from opjoule.base.files import write_whole
 from opjoule.base.notices import Notice, NoticeKind
 from opjoule.base.scripts import program
 from opjoule.base.units import counted
-from opjoule.pages.drawing.chart import asset
-from opjoule.pages.drawing.markup import Element, element, row, table
-from opjoule.pages.drawing.page import header, page, section
+from opjoule.pages.drawing.page import Element, asset, element, header, page, row, section, table
 from opjoule.pages.drawing.shown import bars_table, shown
+from opjoule.pages.plots.cells import plots
 from opjoule.pages.plots.cells.bars import bars
-from opjoule.pages.plots.cells.course import course
-from opjoule.pages.plots.drift import Drift, drift_of
-from opjoule.pages.plots.plot import plots
+from opjoule.pages.plots.cells.course import Drift, course, drift_of
 from opjoule.pages.plots.ratios import ratios
 from opjoule.results.answer import SIMULATED
-from opjoule.results.comparison.compared_run import SIDE, ComparedRun
+from opjoule.results.comparison.compared_run import NOT_JUDGED, SIDE, TWO_COSTS, ComparedRun, costs_in
 from opjoule.results.comparison.comparison import Answers, answers_of, notes
 from opjoule.results.comparison.conclusion import verdict
 from opjoule.results.comparison.contrasts import Compared
-from opjoule.results.comparison.costs import NOT_JUDGED, TWO_COSTS, costs_in
 from opjoule.results.comparison.index import ConditionRun, read_index, with_result
-from opjoule.results.comparison.methods import methods
 from opjoule.results.comparison.plotted import Plotted, PlottedCell
-from opjoule.results.comparison.run_warnings import marks_of
+from opjoule.results.comparison.run_warnings import marks_of, methods
 from opjoule.results.comparison.sentences import sentence
 from opjoule.results.comparison.value_words import NAMED, label, listed, noun, quantity_words
-from opjoule.results.quantities import Row
+from opjoule.results.long_table import Row
 from opjoule.results.rounding import NONE, quantity_text
 from opjoule.runs.evaluation.quantities.definition import Definition
 

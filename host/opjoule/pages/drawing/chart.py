@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
-from opjoule.pages.drawing.markup import Element, element, embedded_json
+from opjoule.pages.drawing.page import Element, asset, element, embedded_json, text_file
 from opjoule.results.packing import pack_times
 from opjoule.results.tracks import Lane, LostStretch, PhaseSpan, Track, phase_kind
 
@@ -134,27 +133,12 @@ _CHART_NOTE = (
 )
 
 
-_HERE: Final = Path(__file__).parent
 _SCRIPTS: Final = ("packing", "pyramid", "series", "marks", "panels", "readout", "touch", "chart")
 _PUBLIC: Final = "TimeChart, Pyramid, phaseButtons, shortestCell, unpackedTrack, unpackedTimes, indexAt, colour"
-
-
-def library_style() -> str:
-    """Style sheet of every drawing, with the colours of light and dark pages."""
-    return _text("vendor/uPlot.min.css") + asset("drawing.css")
 
 
 def library_script() -> str:
     """Script that defines one name, `drawing`, whose `TimeChart` draws (assets/chart.js describes its interface)."""
     parts = "\n".join(asset(f"{name}.js") for name in _SCRIPTS)
     made = f'const drawing = (() => {{\n"use strict";\n{parts}\nreturn {{ {_PUBLIC} }};\n}})();'
-    return f"{_text('vendor/uPlot.iife.min.js')}\n{made}"
-
-
-def asset(name: str) -> str:
-    """A file of assets/."""
-    return _text(f"assets/{name}")
-
-
-def _text(name: str) -> str:
-    return (_HERE / name).read_text(encoding="utf-8")
+    return f"{text_file('vendor/uPlot.iife.min.js')}\n{made}"

@@ -1,15 +1,17 @@
-"""Time and energy of a study's phases by system: each phase, cold against repeated phases, and bulk measures."""
+"""Figures of a study: time and energy of its phases by system, cold against repeated phases, bulk measures, measures
+over the axis of sizes that its job varies, and the best system of every cell as a grid coloured by system.
+"""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from statistics import fmean
 from typing import Final
 
-from opjoule.base.units import Quantity
-from opjoule.pages.drawing.drawing import Bar, Bars, Drawing, interval
-from opjoule.results.comparison.study.rows import PhaseRow, Place, StudyTable
-from opjoule.results.comparison.study.table import mean_of
+from opjoule.base.units import NOT_STATED, Quantity, unstated
+from opjoule.pages.drawing.drawing import Bar, Bars, Chart, Drawing, DrawnAxis, Grid, Point, interval
+from opjoule.results.comparison.study.rows import PhaseRow, Place, StudyTable, apart_from
+from opjoule.results.comparison.study.table import Best, best_systems, mean_of, value_words
 from opjoule.results.comparison.value_words import measure_unit, measure_words
 from opjoule.results.rounding import NONE, rounded
 
@@ -177,3 +179,152 @@ def _mean(rows: Sequence[PhaseRow], names: Sequence[str]) -> Value:
     there = [next((row.measures[name] for name in names if name in row.measures), None) for row in rows]
     known = [float(of) for of in there if of]
     return (fmean(known) if known else None), None
+
+
+def grid_figures(study: StudyTable) -> Iterator[tuple[str, Callable[[], Drawing]]]:
+    """A grid for each measure of the study's [best] except `also`, and for each combination of the other axes."""
+    if not study.grid:
+        return
+    inside = [study.grid["down"], *study.grid["across"]]
+    bests = best_systems(study)
+    also = study.grid.get("also")
+    for place in dict.fromkeys(apart_from(inside, best.place) for best in bests):
+        there = [best for best in bests if apart_from(inside, best.place) == place]
+        for measure in study.best:
+            place_bests = [best for best in there if best.measure in (measure, also)]
+            if measure != also and any(best.measure == measure for best in place_bests):
+                name = figure_name(study, place, "winners", measure)
+                yield name, partial(grid_figure, study, place_bests)
+
+
+def grid_figure(study: StudyTable, bests: Sequence[Best]) -> Drawing:
+    """Grid of the best systems. Rows: phases and the measure `also`, by the axis `down`; columns: the axes `across`."""
+    across = study.grid["across"]
+    rows = _rows(study, bests, study.grid["down"])
+    columns = sorted(dict.fromkeys(_values(best, across) for best in bests), key=_numbers_first)
+    fields = [
+        (
+            rows.index(_row(study, best)),
+            columns.index(_values(best, across)),
+            study.systems.index(best.system),
+            _words(best),
+        )
+        for best in bests
+    ]
+    names = [f"{name}  {value}" for name, value in rows], ["\n".join(column) for column in columns]
+    return Drawing([Grid(*names, fields)], study.systems, simulated=study.simulated, warnings=study.warnings)
+
+
+def _rows(study: StudyTable, bests: Sequence[Best], down: str) -> list[tuple[str, str]]:
+    """(name, value) of each row: phases in the study's order, then `also`, each with every value of `down`."""
+    also = study.grid.get("also", "")
+    values = list(dict.fromkeys(dict(best.place).get(down, "") for best in bests))
+    kinds = [(best.phase, best.measure) for best in bests]
+    names = [phase for phase in study.phases if any(kind != (phase, also) for kind in kinds)]
+    there = {_row(study, best) for best in bests}
+    wanted = [(name, value) for name in [*names, also.replace("_", " ")] for value in values]
+    return [row for row in wanted if row in there]
+
+
+def _row(study: StudyTable, best: Best) -> tuple[str, str]:
+    name = best.measure.replace("_", " ") if best.measure == study.grid.get("also") else best.phase
+    return name, dict(best.place).get(study.grid["down"], "")
+
+
+def _numbers_first(values: Sequence[str]) -> list[tuple[int, int, str]]:
+    return [(0, int(value), "") if value.isdecimal() else (1, 0, value) for value in values]
+
+
+def _values(best: Best, across: Sequence[str]) -> tuple[str, ...]:
+    place: Mapping[str, str] = dict(best.place)
+    return tuple(place.get(axis, "") for axis in across)
+
+
+def _words(best: Best) -> str:
+    doubt = "~" if best.differs is False else ""
+    value = value_words(unstated(float(best.mean), "", NOT_STATED), best.measure)
+    return f"{doubt}{best.system}\n{value}{' [1 run]' if best.single else ''}"
+
+
+PANELS_A_ROW: Final = 5
+CURVES: Final = ("mean_s", "phase_energy_j")
+"""Measures of a phase that are drawn over the axis of sizes."""
+
+
+def series_figures(study: StudyTable) -> Iterator[tuple[str, Callable[[], Drawing]]]:
+    """(name, function that draws it) of a figure for each measure of the study's [best] and each place."""
+    axis = size_axis(study)
+    if not axis:
+        return
+    for place in dict.fromkeys(apart_from([axis], row.place) for row in study.rows):
+        for measure in study.best:
+            if any(measure in row.measures for row in study.rows if apart_from([axis], row.place) == place):
+                name = figure_name(study, place, "by", axis, measure)
+                yield name, partial(series_figure, study, axis, place, measure)
+
+
+def curve_figures(study: StudyTable) -> Iterator[tuple[str, Callable[[], Drawing]]]:
+    """Figures of time and energy over the axis of sizes for each phase and place, with a line for each system."""
+    axis = size_axis(study)
+    for place in dict.fromkeys(apart_from([axis], row.place) for row in study.rows) if axis else ():
+        for phase in study.phases:
+            rows = [row for row in study.rows if apart_from([axis], row.place) == place and row.phase == phase]
+            if any(CURVES[0] in row.measures for row in rows):
+                name = figure_name(study, place, "by", axis, phase, also="_")
+                yield name, partial(curve_figure, study, axis, rows)
+
+
+def curve_figure(study: StudyTable, axis: str, rows: Sequence[PhaseRow]) -> Drawing:
+    """Two panels with logarithmic axes for time [s] and energy [J] of one run of a phase."""
+    panels = []
+    for measure in CURVES:
+        points = _points(study, axis, rows, measure)
+        title = f"{measure_words(measure)} [{measure_unit(measure)}]"
+        panels.append(_panel(points, points, title, axis, "", ""))
+    return _curves(study, panels)
+
+
+def _curves(study: StudyTable, panels: Sequence[Chart]) -> Drawing:
+    about = study.simulated, study.warnings
+    return Drawing(panels, study.systems, across=PANELS_A_ROW, simulated=about[0], warnings=about[1])
+
+
+def _panel(points: Sequence[Point], shown: Sequence[Point], title: str, axis: str, words: str, unit: str) -> Chart:
+    """A panel whose logarithmic axes hold the points of all panels (`shown`)."""
+    x = [(point.x, 0.0) for point in shown] or [(1.0, 0.0)]
+    y = [(point.y, point.y_u) for point in shown] or [(1.0, 0.0)]
+    axes = DrawnAxis.about(axis, "", x, logarithmic=True), DrawnAxis.about(words, unit, y, logarithmic=True)
+    return Chart(*axes, points, title=title, joined=True)
+
+
+def size_axis(study: StudyTable) -> str:
+    """The axis that has several values, all of them whole numbers; empty if there is none."""
+    axes = dict.fromkeys(name for row in study.rows for name in row.cell)
+    for name in axes:
+        values = {row.cell.get(name, "") for row in study.rows}
+        if len(values) > 1 and all(value.isdecimal() for value in values):
+            return name
+    return ""
+
+
+def series_figure(study: StudyTable, axis: str, place: Place, measure: str) -> Drawing:
+    """Panels with logarithmic axes; each point is a mean over records with its interval (95 %)."""
+    rows = [row for row in study.rows if apart_from([axis], row.place) == place and measure in row.measures]
+    there = {phase: [row for row in rows if row.phase == phase] for phase in study.phases}
+    points = {phase: _points(study, axis, of, measure) for phase, of in there.items() if of}
+    everything = [point for of in points.values() for point in of]
+    unit = measure_unit(measure)
+    about = axis, measure_words(measure), "" if unit == "1" else unit
+    return _curves(study, [_panel(of, everything, phase, *about) for phase, of in points.items()])
+
+
+def _points(study: StudyTable, axis: str, rows: Sequence[PhaseRow], measure: str) -> list[Point]:
+    """The mean over the records of each size and system that is above 0."""
+    groups: dict[tuple[int, int], list[Quantity]] = {}
+    for row in rows:
+        if measure in row.measures:
+            place = study.systems.index(row.system), int(row.cell[axis])
+            groups.setdefault(place, []).append(row.measures[measure])
+    means = {place: Quantity.mean(groups[place]) for place in sorted(groups)}
+    known = [(*place, mean) for place, mean in means.items() if float(mean) > 0]
+    return [Point(size, float(mean), system, system, y_u=mean.u or 0.0) for system, size, mean in known]

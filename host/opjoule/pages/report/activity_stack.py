@@ -7,11 +7,10 @@ import numpy as np
 
 from opjoule.base.errors import RecordFault
 from opjoule.energy.trace.power_trace import Float64Array
-from opjoule.pages.drawing.markup import Element, element
+from opjoule.pages.drawing.page import Element, element
 from opjoule.pages.drawing.scales import Scale
-from opjoule.pages.drawing.shown import fill_class, legend
-from opjoule.pages.drawing.svg import WIDTH, area, drawing, numbered, steps, x_axis, y_axis
-from opjoule.results.quantities import NOT_IDENTIFIABLE, by_kind
+from opjoule.pages.drawing.shown import WIDTH, area, drawing, fill_class, legend, numbered, steps, x_axis, y_axis
+from opjoule.results.long_table import NOT_IDENTIFIABLE, by_kind
 from opjoule.results.recorded import table_of
 from opjoule.results.rounding import percent
 from opjoule.runs.record.run_record import RunRecord

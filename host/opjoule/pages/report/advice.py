@@ -5,7 +5,7 @@ from typing import Any
 
 from opjoule.base.units import Cause
 from opjoule.energy.sensor_calibration import CALIBRATION
-from opjoule.results.quantities import by_kind, is_quantity, quantity
+from opjoule.results.long_table import by_kind, is_quantity, quantity
 from opjoule.runs.evaluation.quantities.definition import Quantities
 
 CALIBRATE = "host/calibrate.py, docs/how-to/calibrate.md"

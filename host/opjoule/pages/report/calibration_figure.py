@@ -14,9 +14,9 @@ from opjoule.base.files import write_whole
 from opjoule.energy.calibration.calibration_file import CalibrationFile, FilePoint
 from opjoule.energy.sensor_calibration import Correction, SensorCalibration
 from opjoule.energy.trace.power_trace import Float64Array
-from opjoule.pages.drawing.markup import Element, element
+from opjoule.pages.drawing.page import Element, element
 from opjoule.pages.drawing.scales import Scale
-from opjoule.pages.drawing.svg import WIDTH, drawing, line, numbered, text, x_axis, y_axis
+from opjoule.pages.drawing.shown import WIDTH, drawing, line, numbered, text, x_axis, y_axis
 
 LEFT, RIGHT, TOP, HEIGHT, GAP = 34, 8, 48, 130, 50
 STEPS: Final = 60

@@ -4,9 +4,9 @@ from typing import Final
 
 import numpy as np
 
-from opjoule.pages.drawing.markup import Element, element
+from opjoule.pages.drawing.page import Element, element
 from opjoule.pages.drawing.scales import Scale, limits_about
-from opjoule.pages.drawing.svg import WIDTH, area, drawing, line, numbered, steps, text, x_axis, y_axis
+from opjoule.pages.drawing.shown import WIDTH, area, drawing, line, numbered, steps, text, x_axis, y_axis
 from opjoule.pages.report.timeline import Timeline
 from opjoule.results.answer import Answer
 from opjoule.results.packing import Floats

@@ -16,9 +16,8 @@ from opjoule.pages.drawing.chart import (
     panel,
     power_panel,
 )
-from opjoule.pages.drawing.markup import element
-from opjoule.pages.drawing.page import page, section
-from opjoule.pages.drawing.svg import KINDS
+from opjoule.pages.drawing.page import element, page, section
+from opjoule.pages.drawing.shown import KINDS
 from opjoule.pages.report import sections
 from opjoule.pages.report.activity_stack import activity_stack
 from opjoule.pages.report.figure import trace_figure

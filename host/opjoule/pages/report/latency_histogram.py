@@ -12,10 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from opjoule.energy.operations.operation_table import OperationTable
-from opjoule.pages.drawing.markup import Element, element
+from opjoule.pages.drawing.page import Element, element
 from opjoule.pages.drawing.scales import Scale
-from opjoule.pages.drawing.shown import legend
-from opjoule.pages.drawing.svg import KINDS, WIDTH, drawing, line, text, x_axis, y_axis
+from opjoule.pages.drawing.shown import KINDS, WIDTH, drawing, legend, line, text, x_axis, y_axis
 from opjoule.results.packing import Floats
 
 BINS_PER_DECADE = 20

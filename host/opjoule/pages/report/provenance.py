@@ -11,7 +11,7 @@ from msgspec.structs import astuple
 from opjoule.base.coverage import COVERAGE_FACTOR
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.error_bounds import CURRENT, HEAT, POWER, VOLTAGE, WIRE, ErrorBounds
-from opjoule.pages.drawing.markup import Element, element, row, table
+from opjoule.pages.drawing.page import Element, element, row, table
 from opjoule.results.answer import Answer
 from opjoule.results.rounding import NONE, percent, rounded
 from opjoule.results.tracks import LostStretch

@@ -6,17 +6,63 @@ from typing import Any, Final
 
 from opjoule.base.units import NOT_STATED, Cause, Quantity, from_json, missing
 from opjoule.energy.operations.operation_table import Latency
-from opjoule.pages.drawing.markup import Child, Element, element, row, table
-from opjoule.pages.drawing.page import header
+from opjoule.pages.drawing.page import Child, Element, element, header, row, table
 from opjoule.pages.report.advice import shares
-from opjoule.pages.report.head import head_lines
 from opjoule.results.answer import TRACE_ONLY, Answer, in_words
-from opjoule.results.quantities import Row, is_quantity, rows
+from opjoule.results.long_table import Row, is_quantity, rows
 from opjoule.results.rounding import NONE, percent, quantity_text, rounded, rounded_quantity
 from opjoule.runs.evaluation.quantities.definition import Quantities, Topic
 from opjoule.runs.evaluation.quantities.phases import phase_columns
+from opjoule.runs.evaluation.wording import wording_of
 from opjoule.runs.record.groups import ABOVE_IDLE
 from opjoule.runs.record.result import RepeatValues
+from opjoule.runs.record.run import Run
+
+_NAMED = {"recordcount", "operationcount", "requestdistribution", "fieldcount", "fieldlength"}
+"""Properties that the description of the work already contains."""
+
+
+def head_lines(run: Run) -> list[str]:
+    """Lines of the head: work, changed settings, engine and durability, board, shunt, supply, program and commit."""
+    changed = [given for given in run.asked.properties if given.partition("=")[0].strip() not in _NAMED]
+    settings = f"changed from the workload: {' '.join(changed)}" if changed else ""
+    program = f"OpJoule {run.found.opjoule}" if run.found.opjoule else ""
+    commit = f", commit {run.found.commit}" if program and run.found.commit else ""
+    parts = [_engine(run), _board(run), _shunt(run), _supply(run), program + commit]
+    return [line for line in (wording_of(run).work(run), settings, *parts) if line]
+
+
+def _engine(run: Run) -> str:
+    parts = [run.database] if run.database else []
+    durability = run.summary.settings.get("durability")
+    parts += [f"durability {durability}"] if durability else []
+    parts += ["DISTURBED on purpose"] if run.found.device.disturbance else []
+    return ", ".join(parts)
+
+
+def _board(run: Run) -> str:
+    device = run.found.device
+    model = device.model if device.model != "unknown" else None
+    parts = [part for part in (model, device.cpu, device.system, device.kernel) if part]
+    where = "ran on" if device.connection == "simulated" else "board"
+    return f"{where}: {', '.join(parts)}" if parts else ""
+
+
+def _shunt(run: Run) -> str:
+    """The shunt and the source of its value; empty for a meter with a built-in shunt."""
+    shunt = run.sensor.shunt if run.sensor else None
+    if shunt is None or not shunt.origin:
+        return ""
+    return f"shunt: {shunt.ohm:g} ohm \N{PLUS-MINUS SIGN}{percent(shunt.tolerance)}, {shunt.origin}"
+
+
+def _supply(run: Run) -> str:
+    """The least voltage of the whole trace, or the reason why it is unknown."""
+    least = run.least_voltage
+    if least.value is None:
+        return f"supply: {least.unchecked}" if least.unchecked else ""
+    against = f"limit {least.limit_v:g} V" if least.limit_v is not None else least.unchecked
+    return f"supply: least voltage {rounded(least.value, least.u, 'V')} (k = 2) {least.where}, {against}"
 
 
 def headline(answer: Answer) -> Element:
@@ -85,7 +131,7 @@ def battery(answer: Answer) -> list[Element]:
 def quantities(answer: Answer) -> list[Element]:
     """Table of all quantities of result.json that have no table of their own; a missing one shows its reason."""
     own_tables = tuple({f"{quantity.top}." for quantity in answer.quantities if quantity.topic is Topic.PART})
-    all_rows = rows(answer.result, answer.quantities)
+    all_rows = rows(answer.concluded, answer.quantities)
     lines = [line for line in all_rows if not line.path.startswith(own_tables)]
     if not lines:
         why = TRACE_ONLY if answer.trace_only else answer.problem
@@ -273,7 +319,9 @@ def phase_rows(answer: Answer) -> list[tuple[str, ...]]:
 
     The uncertainty is shown of what is above idle.
     """
-    known = {(of.phase, of.name): of.quantity for of in rows(answer.result, answer.quantities) if of.phase is not None}
+    known = {
+        (of.phase, of.name): of.quantity for of in rows(answer.concluded, answer.quantities) if of.phase is not None
+    }
     columns = [(of.key.rpartition(".")[2], ABOVE_IDLE in of.rests_on) for of in phase_columns()]
     return [
         (name, *(_text(known.get((name, key), missing(Cause.ABSENT)), with_u=with_u) for key, with_u in columns))

@@ -13,10 +13,9 @@ from opjoule.base.notices import Grade, NoticeKind
 from opjoule.base.terminal import terminal
 from opjoule.base.units import Cause, Quantity, exact
 from opjoule.pages.report.advice import largest_parts, remedies
-from opjoule.pages.report.head import head_lines
-from opjoule.pages.report.sections import HEAD, phase_rows
+from opjoule.pages.report.sections import HEAD, head_lines, phase_rows
 from opjoule.results.answer import Answer, open_answer
-from opjoule.results.quantities import all_told_paths, by_kind, quantity, row
+from opjoule.results.long_table import all_told_paths, by_kind, quantity, row
 from opjoule.results.rounding import NONE, percent, quantity_text
 from opjoule.runs.evaluation.quantities.attribution import READS
 from opjoule.runs.evaluation.quantities.definition import ALL_TOLD, Definition, Topic

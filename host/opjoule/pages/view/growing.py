@@ -13,7 +13,7 @@ from opjoule.base.errors import OpJouleError
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.clocks.exchanges import BOARD_EXCHANGES, METER_EXCHANGES, fit_exchanges, read_exchanges
 from opjoule.energy.trace.power_trace import Float64Array, Int64Array
-from opjoule.pages.drawing.pyramid import POWER
+from opjoule.pages.view.levels import POWER
 from opjoule.results.tracks import Track, phase_kind
 from opjoule.runs.record.phases import Phase
 from opjoule.runs.record.run_record import RunRecord

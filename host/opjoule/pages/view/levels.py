@@ -5,11 +5,11 @@ of this program or to another run.json (it contains the digest). Without write p
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 import pyarrow as pa
@@ -18,12 +18,60 @@ from opjoule.base.files import rewriting
 from opjoule.energy.step_integral import NS
 from opjoule.energy.trace.parquet_file import StretchReader, around
 from opjoule.energy.trace.power_trace import PowerTrace
-from opjoule.pages.drawing.pyramid import POWER, WHOLE, Pyramid
 from opjoule.results.packing import Floats
 from opjoule.results.recorded import TimeAxis
 from opjoule.results.run import OpenedRun
-from opjoule.results.tracks import LostStretch, SampleParts, Track, sample_cells
+from opjoule.results.tracks import LostStretch, SampleParts, Track, grouped, joined, sample_cells, sampled_track
 from opjoule.runs.record.run_record import DIGEST
+
+POWER: Final = "power_w"
+FACTOR: Final = 4
+COARSEST: Final = 2000
+"""Number of cells below which a level has no level above it."""
+FINEST: Final = 16
+"""Number of samples in a cell of the finest level of a trace longer than WHOLE."""
+WHOLE: Final = 1 << 16
+HALF_NS: Final = 0.5e-9
+
+
+@dataclass(frozen=True)
+class Pyramid:
+    """Levels of cells, finest first; each level has a quarter of the previous level's cells."""
+
+    levels: Sequence[Track]
+    """Levels, which contain only POWER."""
+    samples: Callable[[float, float], Track] | None = None
+    """Function that returns the cells of the samples in a stretch [s]; None if the finest level has them."""
+
+    @classmethod
+    def of(cls, samples: SampleParts, period_s: float) -> Self:
+        """The levels of a trace's power."""
+        cells = samples.count if samples.count <= WHOLE else -(-samples.count // FINEST)
+        return cls.above(sampled_track(samples, period_s, cells))
+
+    @classmethod
+    def above(cls, track: Track) -> Self:
+        """The levels above a track."""
+        levels = [track]
+        while len(levels[-1]) > COARSEST:
+            levels.append(grouped(levels[-1], FACTOR))
+        return cls(levels)
+
+    def view(self, start_s: float, end_s: float, columns: int) -> Track:
+        """At most about `columns` cells that cover a stretch."""
+        # The resolution of time stamps; a cell that only touches the stretch is outside.
+        start_s, end_s = start_s + HALF_NS, end_s - HALF_NS
+        cells = self.levels[0].inside(start_s, end_s)
+        if self.samples and len(cells) < columns:
+            cells = self.samples(start_s, end_s)
+        else:
+            for level in self.levels[1:]:
+                coarser = level.inside(start_s, end_s)
+                if len(cells) <= columns or len(coarser) < columns:
+                    break
+                cells = coarser
+        return joined(cells, max(columns, 1))
+
 
 CACHE: Final = "view.cache"
 VERSION: Final = 1

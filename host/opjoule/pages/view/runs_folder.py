@@ -13,8 +13,7 @@ import numpy as np
 
 from opjoule.base.errors import BadInput, OpJouleError
 from opjoule.energy.trace.power_trace import Float64Array
-from opjoule.pages.drawing.pyramid import WHOLE, Pyramid
-from opjoule.pages.view.levels import Extent, Levels, kept_levels, make_levels
+from opjoule.pages.view.levels import WHOLE, Extent, Levels, Pyramid, kept_levels, make_levels
 from opjoule.results.run import OpenedRun, open_run
 from opjoule.results.run_list import ListedRun, RunIndex, run_folders
 from opjoule.runs.record.run_record import reading

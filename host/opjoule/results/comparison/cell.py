@@ -1,17 +1,19 @@
 """Cells: runs of the same settings. The mean over them has one interval, for every table, page and figure."""
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
 from opjoule.base.errors import DataFault
 from opjoule.base.units import Quantity, missing, unstated
-from opjoule.results.comparison.compared_run import COUNTED, ComparedRun
+from opjoule.results.comparison.compared_run import COUNTED, SIDE, ComparedRun
+from opjoule.results.comparison.value_words import NAMED, label, value_words
 from opjoule.runs.evaluation.quantities.definition import Definition, Topic
 from opjoule.runs.record.json_file import plain
+from opjoule.runs.studies.definition import SYSTEM
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,60 @@ class ComparedCell:
             return why.absent(unit) if why else missing("no run has it", unit), 0
         mean = unstated(fmean(map(float, known)), unit, "uncertainty not stated in a run")
         return mean.because(why) if why else mean, len(known)
+
+
+@dataclass(frozen=True)
+class Group(ComparedCell):
+    """Runs with one value of the axis in one stratum, whose axes are those of the cell."""
+
+    name: str
+    by: tuple[str, ...] = ()
+    """The compared axes."""
+    among: Mapping[str, Collection[str]] = field(default_factory=dict, repr=False)
+    """Axis -> its values in all groups."""
+
+    @property
+    def stratum(self) -> Mapping[str, str]:
+        """The values of the other axes."""
+        return self.values
+
+    def side(self, of: Definition) -> Quantity | None:
+        """Mean of a quantity over the runs that state it with an interval; None if none does."""
+        sides = self.sides(of)
+        return Quantity.mean(sides) if sides else None
+
+    @property
+    def words(self) -> str:
+        """The group in a sentence: "the SD card", "LevelDB on the SD card"."""
+        if self.by == (SIDE,):
+            return self.name
+        values = [self._said(value_words, axis, self.runs[0].value(axis)) for axis in self.by]
+        return (" on " if set(self.by) <= set(NAMED) else ", ").join(values)
+
+    @property
+    def where(self) -> str:
+        """Its stratum in a sentence: "on SQLite, workload a"; empty without other axes."""
+        named = sorted(self.stratum, key=lambda axis: (axis not in NAMED, list(self.stratum).index(axis)))
+        parts = [self._said(value_words, axis, self.stratum[axis]) for axis in named]
+        return f"{'on' if named[0] in NAMED else 'with'} {', '.join(parts)}" if named else ""
+
+    @property
+    def label(self) -> str:
+        """The group as the label of a row or a bar: "SD card", "LevelDB, SD card"."""
+        if self.by == (SIDE,):
+            return self.name
+        return ", ".join(self._said(label, axis, self.runs[0].value(axis)) for axis in self.by)
+
+    @property
+    def place_labels(self) -> dict[str, str]:
+        """The values of the other axes, by axis, as labels."""
+        return {axis: self._said(label, axis, value) for axis, value in self.stratum.items()}
+
+    def _said(self, words: Callable[[str, str, Collection[str]], str], axis: str, value: str) -> str:
+        """A value by `value_words` or `label`; a database has the name that its study uses."""
+        if axis in ("db", SYSTEM):
+            value = self.runs[0].words(axis) or value
+        return words(axis, value, self.among[axis])
 
 
 RIG_NAME = "rig_name"

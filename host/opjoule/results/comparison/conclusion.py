@@ -9,15 +9,14 @@ from rich.table import Table
 from opjoule.base.errors import WORSE_EXIT, DataFault
 from opjoule.base.files import csv_text
 from opjoule.base.terminal import print_unbroken, terminal
-from opjoule.results.comparison.compared_run import SHORT, SIDE
+from opjoule.results.comparison.compared_run import NOT_JUDGED, SHORT, SIDE, TWO_COSTS, costs_in, kind_of
 from opjoule.results.comparison.contrasts import LIMIT, TOO_SHORT_RUNS, Compared, Contrast
-from opjoule.results.comparison.costs import NOT_JUDGED, TWO_COSTS, costs_in, kind_of
 from opjoule.results.comparison.ranking import rankings
 from opjoule.results.comparison.run_warnings import marks_of, print_above
 from opjoule.results.comparison.sentences import RATES, chance_name, chance_number, sentence
 from opjoule.results.comparison.value_words import quantity_words
 from opjoule.results.comparison.winners import conclusions
-from opjoule.results.quantities import part_text
+from opjoule.results.long_table import part_text
 from opjoule.results.rounding import NONE, with_limits
 from opjoule.runs.evaluation.quantities.definition import Definition
 from opjoule.runs.record.json_file import Schema, plain

@@ -2,12 +2,12 @@
 
 Runs with one value of the axis are repeats of one setting; each combination of the other axes of their index is a
 separate stratum. Errors common to both sides of a ratio cancel (energy/comparison.py). All comparisons of one question
-are judged together by Holm's rule. A question without quantities asks for both costs of the work (costs.py). What each
+are judged together by Holm's rule. A question without quantities asks for both costs of the work (`costs`). What each
 kind of operation costs all told is then shown beside them, and is not judged.
 """
 
 import itertools
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final, Self
@@ -16,14 +16,21 @@ from opjoule.base.errors import BadInput, DataFault
 from opjoule.base.notices import Notice
 from opjoule.base.units import NOT_STATED, Quantity, counted
 from opjoule.energy.comparison import holm, ratio, ratio_limits, same_probability
-from opjoule.results.comparison.cell import RIG_NAME, ComparedCell, sides_within_blocks
-from opjoule.results.comparison.compared_run import SHORT, SIDE, ComparedRun, check_comparable, told_by
-from opjoule.results.comparison.costs import costs, kind_of, time_beside
+from opjoule.results.comparison.cell import RIG_NAME, ComparedCell, Group, sides_within_blocks
+from opjoule.results.comparison.compared_run import (
+    SHORT,
+    SIDE,
+    ComparedRun,
+    check_comparable,
+    costs,
+    kind_of,
+    time_beside,
+    told_by,
+)
 from opjoule.results.comparison.run_warnings import marks_of, warnings_of
 from opjoule.results.comparison.settings import RIG
-from opjoule.results.comparison.value_words import NAMED, label, listed, quantity_words, value_order, value_words
+from opjoule.results.comparison.value_words import listed, quantity_words, value_order
 from opjoule.runs.evaluation.quantities.definition import ALL_TOLD, Definition
-from opjoule.runs.studies.definition import SYSTEM
 
 LIMIT: Final = 0.0455
 """Greatest p-value of a significant difference, in line with all stated intervals (95.45 %, k = 2)."""
@@ -41,67 +48,13 @@ class Question:
     by: tuple[str, ...]
     """Axes, or groups of settings; (SIDE,) for before and after."""
     metrics: tuple[str, ...] = ()
-    """Keys of quantities; empty for both costs of the work (costs.py)."""
+    """Keys of quantities; empty for both costs of the work (`costs`)."""
     against: str = ""
     """Reference value of the axis; empty for every pair."""
     although: frozenset[str] = frozenset()
     """Groups of settings that may differ."""
     tolerance: float = 0.0
     """Relative change below which a difference does not count."""
-
-
-@dataclass(frozen=True)
-class Group(ComparedCell):
-    """Runs with one value of the axis in one stratum, whose axes are those of the cell."""
-
-    name: str
-    by: tuple[str, ...] = ()
-    """The compared axes."""
-    among: Mapping[str, Collection[str]] = field(default_factory=dict, repr=False)
-    """Axis -> its values in all groups."""
-
-    @property
-    def stratum(self) -> Mapping[str, str]:
-        """The values of the other axes."""
-        return self.values
-
-    def side(self, of: Definition) -> Quantity | None:
-        """Mean of a quantity over the runs that state it with an interval; None if none does."""
-        sides = self.sides(of)
-        return Quantity.mean(sides) if sides else None
-
-    @property
-    def words(self) -> str:
-        """The group in a sentence: "the SD card", "LevelDB on the SD card"."""
-        if self.by == (SIDE,):
-            return self.name
-        values = [self._said(value_words, axis, self.runs[0].value(axis)) for axis in self.by]
-        return (" on " if set(self.by) <= set(NAMED) else ", ").join(values)
-
-    @property
-    def where(self) -> str:
-        """Its stratum in a sentence: "on SQLite, workload a"; empty without other axes."""
-        named = sorted(self.stratum, key=lambda axis: (axis not in NAMED, list(self.stratum).index(axis)))
-        parts = [self._said(value_words, axis, self.stratum[axis]) for axis in named]
-        return f"{'on' if named[0] in NAMED else 'with'} {', '.join(parts)}" if named else ""
-
-    @property
-    def label(self) -> str:
-        """The group as the label of a row or a bar: "SD card", "LevelDB, SD card"."""
-        if self.by == (SIDE,):
-            return self.name
-        return ", ".join(self._said(label, axis, self.runs[0].value(axis)) for axis in self.by)
-
-    @property
-    def place_labels(self) -> dict[str, str]:
-        """The values of the other axes, by axis, as labels."""
-        return {axis: self._said(label, axis, value) for axis, value in self.stratum.items()}
-
-    def _said(self, words: Callable[[str, str, Collection[str]], str], axis: str, value: str) -> str:
-        """A value by `value_words` or `label`; a database has the name that its study uses."""
-        if axis in ("db", SYSTEM):
-            value = self.runs[0].words(axis) or value
-        return words(axis, value, self.among[axis])
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from opjoule.results.comparison.cell import ComparedCell
 from opjoule.results.comparison.compared_run import ComparedRun, check_comparable, told_by
 from opjoule.results.comparison.run_warnings import summary_of
 from opjoule.results.comparison.value_words import value_order
-from opjoule.results.quantities import NOT_IDENTIFIABLE, part_text
+from opjoule.results.long_table import NOT_IDENTIFIABLE, part_text
 from opjoule.runs.evaluation.quantities.definition import Definition
 
 AXES: Final = ("db", "storage", "device", "workload", "distribution", "value_size", "threads")

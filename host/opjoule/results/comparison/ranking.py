@@ -8,7 +8,8 @@ from typing import Final
 
 from opjoule.base.units import Quantity
 from opjoule.energy.comparison import more_to_differ
-from opjoule.results.comparison.contrasts import LIMIT, Compared, Contrast, Group
+from opjoule.results.comparison.cell import Group
+from opjoule.results.comparison.contrasts import LIMIT, Compared, Contrast
 from opjoule.results.comparison.sentences import RATES
 from opjoule.runs.evaluation.quantities.definition import Definition
 

@@ -1,7 +1,7 @@
 """Conclusion of a comparison in a few lines: the best group with its mean, the factors of the others, what is
 undecided, and what that depends on.
 
-Where both costs of the work are asked for (costs.py), a line is about both if they have the same outcome.
+Where both costs of the work are asked for, a line is about both if they have the same outcome.
 """
 
 import math
@@ -10,14 +10,13 @@ from typing import Final
 
 from opjoule.base.units import counted
 from opjoule.energy.comparison import MORE_MAX, POWER
-from opjoule.results.comparison.compared_run import SIDE, ComparedRun
+from opjoule.results.comparison.compared_run import SIDE, ComparedRun, cost_words, costs_in, energy_words, is_above_idle
 from opjoule.results.comparison.contrasts import TOO_SHORT_RUNS, Compared, Contrast
-from opjoule.results.comparison.costs import cost_words, costs_in, energy_words, is_above_idle
-from opjoule.results.comparison.deciding import deciding_lines
 from opjoule.results.comparison.ranking import Ranking, Undecided, rankings
 from opjoule.results.comparison.sentences import (
     RATES,
     chance_words,
+    deciding_lines,
     factor_words,
     ratio_words,
     sentence,

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from opjoule.base.files import write_whole
-from opjoule.results.quantities import Row, rows
+from opjoule.results.long_table import Row, rows
 from opjoule.results.run import OpenedRun
 from opjoule.results.run_list import listed
 
@@ -69,7 +69,7 @@ def openmetrics(run: OpenedRun) -> str:
 def _families(run: OpenedRun) -> Iterator[tuple[str, str, str, list[tuple[dict[str, str], float]]]]:
     """Name, unit, meaning and all samples of each metric."""
     grouped: dict[str, list[tuple[dict[str, str], Row]]] = {}
-    for row in rows(run.result, run.answer.quantities):
+    for row in rows(run.answer.concluded, run.answer.quantities):
         if row.quantity.value is not None and row.quantity.unit in UNITS:
             path, part = _part(row.path)
             grouped.setdefault(path, []).append((part, row))

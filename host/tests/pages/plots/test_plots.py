@@ -17,14 +17,13 @@ from opjoule.cli.commands import main
 from opjoule.pages.drawing import printed as back_end
 from opjoule.pages.drawing.printed import FORMATS, printed, save
 from opjoule.pages.plots import figures
-from opjoule.pages.plots.figures import FIGURES, write_figures
-from opjoule.pages.plots.plot import Plot
+from opjoule.pages.plots.cells import Plot
+from opjoule.pages.plots.figures import FIGURES, csv_table, latex_table, methods, write_figures
 from opjoule.pages.plots.ratios import forest
-from opjoule.pages.plots.tables import csv_table, latex_table, methods
 from opjoule.results.comparison.contrasts import Question, compare
 from opjoule.results.comparison.index import ConditionRun, gather, write_index
 from opjoule.results.comparison.plotted import plotted
-from opjoule.results.quantities import NOT_IDENTIFIABLE
+from opjoule.results.long_table import NOT_IDENTIFIABLE
 from opjoule.runs.studies.definition import EXACT, Counterpart
 from opjoule.runs.studies.folder import find_study
 from plotted_runs import ABOVE_IDLE, DATABASES, MEDIA, TOLD, make_runs, result, scaled

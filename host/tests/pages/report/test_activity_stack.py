@@ -7,11 +7,11 @@ import pyarrow as pa
 import pytest
 from opjoule.energy.operations.tables import ATTRIBUTION
 from opjoule.energy.trace.parquet_file import write_parquet
-from opjoule.pages.drawing.markup import text_of
-from opjoule.pages.drawing.svg import WIDTH
+from opjoule.pages.drawing.page import text_of
+from opjoule.pages.drawing.shown import WIDTH
 from opjoule.pages.report.activity_stack import LEFT, RIGHT, activity_stack, told_parts
 from opjoule.pages.report.terminal import part_rows
-from opjoule.results.quantities import quantity
+from opjoule.results.long_table import quantity
 from opjoule.runs.evaluation.wording import YCSB as WORDING
 from report_record import make_record
 

@@ -7,8 +7,8 @@ import re
 import numpy as np
 import pytest
 from opjoule.energy.operations.operation_table import LOADER_KINDS, OperationTable
-from opjoule.pages.drawing.markup import text_of
-from opjoule.pages.drawing.svg import WIDTH
+from opjoule.pages.drawing.page import text_of
+from opjoule.pages.drawing.shown import WIDTH
 from opjoule.pages.report.latency_histogram import LEFT, RIGHT, counted_latency, latency_histogram
 
 

@@ -13,7 +13,7 @@ import pytest
 from opjoule.base.errors import RecordFault
 from opjoule.pages import drawing
 from opjoule.pages.report.html import write_report
-from opjoule.results.quantities import rows
+from opjoule.results.long_table import rows
 from opjoule.runs.evaluation.wording import YCSB_QUANTITIES as YCSB
 from opjoule.runs.record.run_record import RunRecord
 from report_record import FOUND, RESULT, make_record, make_trace, put_result

@@ -13,9 +13,8 @@ from opjoule.energy.trace.journal import TraceJournal, to_parquet
 from opjoule.energy.trace.parquet_file import StretchReader
 from opjoule.energy.trace.power_trace import Gap
 from opjoule.meters.chips import ina219_breakout
-from opjoule.pages.drawing.pyramid import FINEST, POWER, WHOLE
 from opjoule.pages.view import levels
-from opjoule.pages.view.levels import CACHE, kept_levels, make_levels
+from opjoule.pages.view.levels import CACHE, FINEST, POWER, WHOLE, kept_levels, make_levels
 from opjoule.pages.view.runs_folder import RunsFolder
 from opjoule.runs.record.run_record import RunRecord
 

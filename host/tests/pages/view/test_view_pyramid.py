@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from opjoule.pages.drawing.pyramid import FINEST, POWER, WHOLE, Pyramid
+from opjoule.pages.view.levels import FINEST, POWER, WHOLE, Pyramid
 from opjoule.results.tracks import SampleParts, Track
 
 

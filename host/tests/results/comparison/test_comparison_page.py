@@ -21,7 +21,7 @@ from opjoule.pages.comparison.page import write_campaign_page
 from opjoule.pages.drawing.drawing import Bar, Mark
 from opjoule.pages.drawing.scales import Scale
 from opjoule.pages.drawing.shown import strip as strip_of
-from opjoule.pages.plots.drift import drift_of
+from opjoule.pages.plots.cells.course import drift_of
 from opjoule.results.comparison.compared_run import ComparedRun
 from opjoule.results.comparison.comparison import print_comparison
 from opjoule.results.comparison.contrasts import Question, compare, judged_together

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from opjoule.results.comparison.settings import kept, settings_of
-from opjoule.results.long_table import means
-from opjoule.results.quantities import quantity
+from opjoule.results.long_table import means, quantity
 from opjoule.runs.evaluation.wording import YCSB_QUANTITIES as YCSB
 from opjoule.runs.record.result import read_result
 

@@ -25,7 +25,7 @@ from opjoule.energy.trace.supply_line import BusReadings
 from opjoule.meters.chips import ina219_breakout
 from opjoule.meters.interface import Wishes
 from opjoule.meters.registry import open_meter
-from opjoule.pages.report.head import head_lines
+from opjoule.pages.report.sections import head_lines
 from opjoule.results.answer import open_answer
 from opjoule.runs.evaluation.faults import NO_LIMIT, NOT_MEASURED, check_supply
 from opjoule.runs.measuring.progress import PhaseProgress

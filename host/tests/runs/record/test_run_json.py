@@ -16,7 +16,7 @@ from opjoule.base.units import from_json
 from opjoule.cli.report import run_report
 from opjoule.cli.short_commands import ReportOptions
 from opjoule.pages.report.timeline import read_timeline
-from opjoule.results.quantities import quantity
+from opjoule.results.long_table import quantity
 from opjoule.results.recorded import board_to_meter
 from opjoule.runs.record.json_file import write_json
 from opjoule.runs.record.result import read_result

@@ -17,12 +17,10 @@ import pytest
 from opjoule.base.units import Quantity, exact
 from opjoule.cli.commands import main
 from opjoule.pages.drawing.printed import printed
-from opjoule.pages.plots.grid import grid_figures
-from opjoule.pages.plots.series import curve_figures, series_figures
-from opjoule.results.comparison.study.published import winners
+from opjoule.pages.plots.phases import curve_figures, grid_figures, series_figures
 from opjoule.results.comparison.study.rows import PhaseRow, StudyTable, read_studies
-from opjoule.results.comparison.study.same_winners import same_winners, same_winners_table
-from opjoule.results.comparison.study.table import best_csv, best_systems
+from opjoule.results.comparison.study.table import best_csv, best_systems, winners
+from opjoule.results.comparison.study.verdicts import same_winners, same_winners_table
 from opjoule.runs.studies.folder import find_study
 
 ROOT = Path(__file__).resolve().parents[4]

@@ -10,8 +10,7 @@ from opjoule.bench.simulation.fitting.fit import FittedTwin
 from opjoule.bench.simulation.fitting.recorded import Recorded
 from opjoule.bench.simulation.fitting.replay import Replayed
 from opjoule.pages.drawing.chart import chart_content, chart_frame, chart_scripts, chart_series, chart_value, panel
-from opjoule.pages.drawing.markup import Element, element, row, table
-from opjoule.pages.drawing.page import header, page, section
+from opjoule.pages.drawing.page import Element, element, header, page, row, section, table
 from opjoule.results.answer import SIMULATED
 from opjoule.results.tracks import PhaseSpan, Track
 

@@ -6,8 +6,8 @@ from functools import partial
 from typing import Final
 
 from opjoule.pages.drawing.drawing import Bar, Bars, Dot, Drawing, interval
-from opjoule.pages.plots.plot import Plot
-from opjoule.results.comparison.costs import kind_of
+from opjoule.pages.plots.cells import Plot
+from opjoule.results.comparison.compared_run import kind_of
 from opjoule.results.comparison.plotted import Plotted, PlottedCell, known
 from opjoule.results.comparison.value_words import quantity_words
 from opjoule.results.rounding import scaled

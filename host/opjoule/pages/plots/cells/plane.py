@@ -6,7 +6,7 @@ from typing import Final
 
 from opjoule.base.units import Quantity
 from opjoule.pages.drawing.drawing import Chart, Drawing, DrawnAxis, Point
-from opjoule.pages.plots.plot import Plot
+from opjoule.pages.plots.cells import Plot
 from opjoule.results.comparison.plotted import ENERGY, THROUGHPUT, Plotted, PlottedCell
 from opjoule.results.rounding import OPERATIONS, quantity_text, scaled
 

@@ -3,9 +3,9 @@
 from typing import Final
 
 from opjoule.pages.drawing.drawing import Bar, Bars, Drawing, interval
-from opjoule.pages.plots.plot import Plot
+from opjoule.pages.plots.cells import Plot
 from opjoule.results.comparison.plotted import TOTAL, Plotted
-from opjoule.results.quantities import NOT_IDENTIFIABLE
+from opjoule.results.long_table import NOT_IDENTIFIABLE
 from opjoule.results.rounding import NONE, percent, quantity_text, scaled
 
 

@@ -19,8 +19,7 @@ from opjoule.energy.trace.parquet_file import checked_metadata
 from opjoule.results.answer import Answer, open_answer
 from opjoule.results.comparison.run_warnings import marks_of, summary_of
 from opjoule.results.comparison.value_words import measure_unit
-from opjoule.results.long_table import means
-from opjoule.results.quantities import BY_PHASE
+from opjoule.results.long_table import BY_PHASE, means
 from opjoule.runs.evaluation.quantities.phases import PHASES
 from opjoule.runs.record.job_results import job_results
 from opjoule.runs.record.run_record import RunRecord

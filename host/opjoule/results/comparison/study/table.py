@@ -1,7 +1,8 @@
 """Tables of a study: the cost of each system's phases, and the best system of each cell, as CSV and on the terminal."""
 
+import csv
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
@@ -10,17 +11,66 @@ from typing import Final
 from rich.table import Table
 
 from opjoule.base.files import csv_text, write_whole
-from opjoule.base.scripts import program
+from opjoule.base.scripts import STUDIES, program
 from opjoule.base.terminal import print_unbroken, terminal
 from opjoule.base.units import NOT_STATED, Quantity, counted, unstated
-from opjoule.results.comparison.contrasts import Contrast, Group, judged, why_not_judged
+from opjoule.results.comparison.cell import Group
+from opjoule.results.comparison.contrasts import Contrast, judged, why_not_judged
 from opjoule.results.comparison.ranking import Ranking, ranked
 from opjoule.results.comparison.run_warnings import print_above, warnings_of
-from opjoule.results.comparison.study.published import printed_words, winners
 from opjoule.results.comparison.study.rows import ENERGIES, PhaseRow, Place, StudyTable, read_studies
 from opjoule.results.comparison.value_words import measure_unit, measure_words
 from opjoule.results.rounding import rounded
 from opjoule.runs.evaluation.quantities.definition import Definition, Topic
+
+WINNERS: Final = "winners.csv"
+"""File in a study's folder with the best systems that its paper prints: figure, measure, phase, system, and a column
+for each axis of the figure's cells."""
+_COLUMNS: Final = ("figure", "measure", "phase", "system")
+
+
+@dataclass(frozen=True)
+class Winner:
+    """The best system of one cell of a printed figure."""
+
+    figure: str
+    measure: str
+    phase: str
+    system: str
+    cell: Mapping[str, str]
+    """Axis -> value."""
+
+    def is_of(self, measure: str, phase: str, cell: Mapping[str, str]) -> bool:
+        """Whether the paper names this winner for a cell of ours; the cell may have axes that the paper lacks."""
+        same = (self.measure, self.phase) == (measure, phase)
+        return same and all(cell.get(axis) == value for axis, value in self.cell.items())
+
+
+def winners(study: str, folder: Path = STUDIES) -> list[Winner]:
+    """The printed winners of a study; empty if it has none."""
+    path = folder / study / WINNERS
+    if not path.is_file():
+        return []
+    with path.open(encoding="utf-8", newline="") as lines:
+        return [
+            Winner(
+                row["figure"],
+                row["measure"],
+                row["phase"],
+                row["system"],
+                {axis: value for axis, value in row.items() if axis not in _COLUMNS},
+            )
+            for row in csv.DictReader(lines)
+        ]
+
+
+def printed_words(printed: Iterable[Winner]) -> str:
+    """Winners of one cell with their figures, as "4.2 sqlite"; figures with the same winner together."""
+    figures: dict[str, list[str]] = {}
+    for winner in printed:
+        figures.setdefault(winner.system, []).append(winner.figure)
+    return "; ".join(f"{', '.join(of)} {system}" for system, of in figures.items())
+
 
 BEST_TABLE: Final = "best.csv"
 _OF_ENERGY: Final = (*(name.removesuffix("_j") for name in ENERGIES), "phase_energy")
