@@ -360,20 +360,27 @@ def judged(contrasts: Sequence[Contrast], tolerance: float = 0.0) -> list[Contra
     alone = [
         None if contrast.cannot else _probability(contrast.side_a, contrast.side_b, tolerance) for contrast in contrasts
     ]
-    together = holm([probability for probability in alone if probability is not None])
-    adjusted, left = iter(together), sum(probability >= LIMIT for probability in together)
+    adjusted = adjusted_together(alone)
+    together = [probability for probability in adjusted if probability is not None]
+    left = sum(probability >= LIMIT for probability in together)
     return [
         contrast
         if contrast.cannot == BESIDE
         else replace(
             contrast,
             probability=of,
-            adjusted=None if of is None else next(adjusted),
+            adjusted=with_others,
             judged=len(together),
             left=left,
         )
-        for contrast, of in zip(contrasts, alone, strict=True)
+        for contrast, of, with_others in zip(contrasts, alone, adjusted, strict=True)
     ]
+
+
+def adjusted_together(alone: Sequence[float | None]) -> list[float | None]:
+    """p-values adjusted by Holm's rule over all that are judged together; None for what is not judged."""
+    adjusted = iter(holm([probability for probability in alone if probability is not None]))
+    return [None if probability is None else next(adjusted) for probability in alone]
 
 
 def _probability(a: Quantity, b: Quantity, tolerance: float) -> float | None:

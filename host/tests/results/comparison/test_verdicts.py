@@ -199,13 +199,35 @@ def test_blocks_that_drift_together_are_paired():
 
 @given(st.floats(0.2, 5.0), st.integers(1, 40))
 def test_the_interval_has_the_verdicts_adjustment(factor, others):
-    """It contains 1 exactly where no difference is found, however many are judged together."""
+    """Of answers with one p-value it contains 1 exactly where no difference is found, however many there are."""
     of = conclusion(2.0, only_direction=True)
     there = [*samples("a", *(factor * value for value in A), u=0.0), *samples("b", *A, u=0.0)]
     answers = judged(*[of] * others, there=there)
     low, high = answers[0].limits
     assert (answers[0].word == OPEN) == (low <= 1.0 <= high)
     assert low * high == pytest.approx(factor**2)  # symmetric in the logarithm
+
+
+def test_directions_are_judged_together_by_holms_rule_as_contrasts_are():
+    """The lesser difference is found although its interval, which holds together with the other, contains 1."""
+    near = conclusion(2.0, only_direction=True)
+    far = PaperConclusion(
+        "a over c", "figure 1", "bandwidth", {"system": "a"}, {"system": "c"}, 9.0, only_direction=True
+    )
+    a, b = samples("a", 1.0, 1.2, 1.1, u=0.0), samples("b", 0.82, 0.88, 0.96, u=0.0)
+    there = [*a, *b, *samples("c", 0.1, 0.11, 0.12)]
+    lesser, greater = judged(near, far, there=there)
+    assert lesser.probability == pytest.approx(0.0377, abs=1e-3) and lesser.adjusted == lesser.probability
+    assert lesser.limits[0] < 1.0 < lesser.ratio
+    assert (lesser.word, greater.word) == (AGREED, AGREED)
+    assert greater.adjusted == pytest.approx(2 * greater.probability)
+
+
+def test_a_conclusion_of_no_difference_counts_among_those_that_are_judged_together():
+    of, same = conclusion(2.0, only_direction=True), conclusion(1.0, about=0.5)
+    there = [*samples("a", *A), *samples("b", *B)]
+    alone, (among, _) = judged(of, there=there)[0], judged(of, same, there=there)
+    assert among.adjusted == pytest.approx(2 * alone.adjusted)
 
 
 def test_runs_that_are_too_short_say_nothing():

@@ -2,7 +2,7 @@
 
 Axes that a conclusion does not name are free: each of their combinations in which both cells were measured is an
 answer. Ratios are compared as logarithms, within blocks where both cells were measured in several. All answers of one
-call that can be judged share the probability of a false one equally (Bonferroni); interval and verdict do so alike.
+call that can be judged are judged together, as contrasts are: differences by Holm's rule, intervals by Bonferroni's.
 
 A conclusion is judged only where the paper says it: with its counts, and with the boards, media and settings that the
 study's [said_of] names. What else the records are not is a caveat, and part of the verdict.
@@ -18,10 +18,10 @@ from rich.table import Table
 
 from opjoule.base.toml_file import matches
 from opjoule.base.units import Quantity
-from opjoule.energy.comparison import difference, log_limits
+from opjoule.energy.comparison import difference, log_limits, same_probability
 from opjoule.results.comparison.cell import paired_logs
 from opjoule.results.comparison.compared_run import ComparedRun
-from opjoule.results.comparison.contrasts import LIMIT, SINGLE_RUNS, TOO_SHORT_RUNS, why_not_judged
+from opjoule.results.comparison.contrasts import LIMIT, SINGLE_RUNS, TOO_SHORT_RUNS, adjusted_together, why_not_judged
 from opjoule.results.comparison.study.rows import KIND, PhaseRow, Place, StudyTable, apart_from, stand_in_caveat
 from opjoule.results.comparison.study.table import ONE_RUN, Winner, best_systems, winners
 from opjoule.runs.record.run import Run
@@ -65,6 +65,8 @@ class PaperVerdict:
     """Reason why it is not judged; empty if it is."""
     judged: int = 1
     """Number of answers that are judged together."""
+    adjusted: float | None = None
+    """p-value of a ratio other than 1, adjusted by Holm's rule over these answers; None if it is not judged."""
     caveats: tuple[str, ...] = ()
     """What the records are not: measured, of the paper's software, of its data, of its computer."""
 
@@ -75,12 +77,18 @@ class PaperVerdict:
             return NOT_MEASURED
         if self.cannot:
             return self.cannot
-        low, high = self.limits
         if self.conclusion.about:
-            return _about_one((low, high), self.conclusion.about)
-        if low <= 1.0 <= high:
+            return _about_one(self.limits, self.conclusion.about)
+        if self.adjusted is None or self.adjusted >= LIMIT:
             return OPEN
         return AGREED if (self.ratio > 1) == (self.conclusion.paper > 1) else NOT_AGREED
+
+    @property
+    def probability(self) -> float | None:
+        """p-value of the ratio if judged alone; 1 for a conclusion that it is about 1, None if it is not judged."""
+        if self.sides is None or self.cannot:
+            return None
+        return 1.0 if self.conclusion.about else same_probability(*self.sides)
 
     @property
     def factor_word(self) -> str:
@@ -112,7 +120,7 @@ class PaperVerdict:
 
     @property
     def limits(self) -> tuple[float, float]:
-        """Ends of the ratio's interval; not a number if it is not judged."""
+        """Ends of the ratio's interval, which holds together with all others; not a number if it is not judged."""
         return self.limits_of(self.sides)
 
     def limits_of(self, sides: Logs | None) -> tuple[float, float]:
@@ -138,8 +146,9 @@ def _about_one(limits: tuple[float, float], about: float) -> str:
 def verdicts(study: StudyFolder, samples: Sequence[PhaseRow]) -> list[PaperVerdict]:
     """The answers of each of a study's conclusions, in order; a conclusion without measurements is NOT_MEASURED."""
     answers = [answer for conclusion in study.conclusions for answer in _answers(study, conclusion, samples)]
-    judged = sum(answer.sides is not None and not answer.cannot for answer in answers)
-    return [replace(answer, judged=max(judged, 1)) for answer in answers]
+    adjusted = adjusted_together([answer.probability for answer in answers])
+    judged = max(sum(probability is not None for probability in adjusted), 1)
+    return [replace(answer, judged=judged, adjusted=of) for answer, of in zip(answers, adjusted, strict=True)]
 
 
 def on_observation(number: str, answers: Sequence[PaperVerdict]) -> tuple[str, str]:
