@@ -23,6 +23,8 @@ POSITIVE = ("J", "J/operation", "W", "s", "B", "1/s", "B/s")
 """Units of quantities that have no negative values."""
 LARGE = 100
 """Above this an exact number is rounded to a tenth."""
+LEAST_CHANCE = 1e-4
+"""Smaller p-values are not told apart."""
 
 
 @dataclass(frozen=True)
@@ -165,3 +167,16 @@ def rounded_quantity(of: Quantity) -> Rounded | None:
     if of.u is not None and 0 <= of.value < of.u and of.unit in POSITIVE:
         return from_zero(of.value, of.u, of.unit)
     return rounded(of.value, of.u, of.unit)
+
+
+def chance_number(chance: float | None) -> str:
+    """A p-value: "< 0.0001", "0.012"; a dash if there is none."""
+    if chance is None:
+        return NONE
+    return "< 0.0001" if chance < LEAST_CHANCE else f"{chance:.2g}"
+
+
+def chance_words(name: str, chance: float | None) -> str:
+    """A p-value with its name: "p (Holm) < 0.0001", "p = 0.012"; a dash if there is none."""
+    number = chance_number(chance)
+    return number if chance is None else f"{name} {'' if chance < LEAST_CHANCE else '= '}{number}"

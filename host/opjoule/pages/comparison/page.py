@@ -13,7 +13,7 @@ from opjoule.base.notices import Notice, NoticeKind
 from opjoule.base.scripts import program
 from opjoule.base.units import counted
 from opjoule.pages.drawing.page import Element, asset, element, header, page, row, section, table
-from opjoule.pages.drawing.shown import bars_table, shown
+from opjoule.pages.drawing.shown import ratios_table, shown
 from opjoule.pages.plots.cells import plots
 from opjoule.pages.plots.cells.bars import bars
 from opjoule.pages.plots.cells.course import Drift, course, drift_of
@@ -176,7 +176,7 @@ def _ratios(answers: Sequence[Compared]) -> list[Element]:
     for answer in answers:
         for of in answer.with_ratios:
             words = f"{quantity_words(of)} by {noun(answer.question.by)}"
-            parts.append(_folded(bars_table(ratios(answer, of)), len(answer.contrasts_of(of)), words))
+            parts.append(_folded(ratios_table(ratios(answer, of)), len(answer.contrasts_of(of)), words))
         if (count := len(answer.answering)) > 1:
             items = [element("li", sentence(contrast, answer)) for contrast in answer.answering]
             words = f"the {count} comparisons by {noun(answer.question.by)} in words"

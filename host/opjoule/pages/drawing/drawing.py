@@ -96,8 +96,39 @@ class Mark(StrEnum):
 
 
 @dataclass(frozen=True)
+class Ratio:
+    """A ratio with its intervals."""
+
+    name: str
+    value: float | None
+    limits: Limits
+    """Ends of its own interval; of any length without a value."""
+    together: Limits | None
+    """Ends of the simultaneous interval."""
+    mark: Mark
+    chance: float | None
+    """p-value of the difference from 1; None if it is not judged."""
+    follows: str
+    """What follows from it."""
+
+
+@dataclass(frozen=True)
+class Ratios:
+    """Ratios on a logarithmic axis, one below another with their numbers."""
+
+    words: str
+    rows: Sequence[Ratio]
+    axis: Scale
+    """In per cent of a row."""
+    chance: str
+    """Name of the p-values."""
+    caption: str
+    """Of the table in a page."""
+
+
+@dataclass(frozen=True)
 class Bar:
-    """A bar from 0, in one part or several, or the mark of a ratio, at a place in a group."""
+    """A bar from 0, in one part or several, at a place in a group."""
 
     name: str
     group: int
@@ -108,19 +139,12 @@ class Bar:
     parts: Sequence[tuple[float, int | None]] = ()
     """Length and number of the colour of each; None: what cannot be told apart."""
     faint: bool = False
-    mark: Mark | None = None
-    together: Limits | None = None
-    """Ends of the simultaneous interval."""
     text: str = ""
-    """What stands beside the bar in a page, and in its place in print if there is no value."""
+    """Its value in words, or what stands in its place."""
     reason: str = ""
     """Why there is no value."""
-    more: Sequence[str] = ()
-    """Further texts beside it in a page; what follows from a ratio is the last."""
-    beside: str = ""
-    """Text beside a ratio in print."""
     runs: Sequence[float] = ()
-    """The value of each run, for a page."""
+    """The value of each run; a page has a point for each."""
 
 
 Dot = tuple[int, int, float, Limits | None]
@@ -137,19 +161,23 @@ class Bars:
     groups: Sequence[str]
     places: int = 1
     """Number of bars in a group."""
-    axis: Scale | None = None
-    """Logarithmic axis of ratios, in per cent of a row; None: the values' own."""
     caption: str = ""
-    heads: Sequence[str] = ()
-    """Heads of the names of bars and of the texts beside them in a page."""
+    """Caption of the table in a page."""
+    heads: tuple[str, str] = ("", "")
+    """Heads of the names of bars and of their texts there."""
     title: str = ""
     """Title in print; the texts above its bars then stand for the axis."""
+    has_texts: bool = False
+    """Whether the texts of bars are above them in print; a table in a page has them in any case."""
     dots: Mapping[str, Sequence[Dot]] = field(default_factory=dict)
     """Points beside the bars, by their name."""
     right: tuple[str, str] | None = None
     """Words and unit of an axis of their own for the dots."""
-    labels: Sequence[tuple[int, float, float, str]] = ()
-    """Texts above bars in print: group, place, height, text."""
+
+    @property
+    def stacked(self) -> bool:
+        """Whether bars are made of parts with colours of their own."""
+        return any(len(bar.parts) > 1 or number is None for bar in self.bars for _, number in bar.parts)
 
 
 @dataclass(frozen=True)
@@ -161,7 +189,7 @@ class Grid:
     fields: Sequence[tuple[int, int, int, str]]
 
 
-Panel = Chart | Bars | Grid
+Panel = Chart | Ratios | Bars | Grid
 
 
 @dataclass(frozen=True)

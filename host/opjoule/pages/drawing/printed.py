@@ -3,7 +3,6 @@
 import io
 import math
 from collections.abc import Sequence
-from functools import partial
 from itertools import product
 from pathlib import Path
 from textwrap import wrap
@@ -17,9 +16,21 @@ from matplotlib.patches import Patch, Rectangle
 from matplotlib.ticker import NullLocator
 
 from opjoule.base.files import write_whole
-from opjoule.pages.drawing.drawing import Bar, Bars, Chart, Drawing, DrawnAxis, Grid, Mark, Panel, interval, roomy
+from opjoule.pages.drawing.drawing import (
+    Bar,
+    Bars,
+    Chart,
+    Drawing,
+    DrawnAxis,
+    Grid,
+    Mark,
+    Panel,
+    Ratios,
+    interval,
+    roomy,
+)
 from opjoule.pages.drawing.scales import Limits, Scale, log_ticks, stacked, tick_words
-from opjoule.results.rounding import NONE
+from opjoule.results.rounding import NONE, chance_words, with_limits
 
 COLOURS: Final = ("#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA3377", "#BBBBBB")
 """Source: Paul Tol, Colour Schemes, SRON/EPS/TN/09-002, "bright"."""
@@ -122,7 +133,8 @@ def _figure(drawing: Drawing) -> Figure:
     panels, across = drawing.panels, min(drawing.across, len(drawing.panels))
     heights_in = [_height_in(panel, drawing) for panel in panels[::across]]
     figure = Figure(figsize=(WIDTH_IN, AROUND_IN + sum(heights_in)), layout="constrained")
-    alike = len({(panel.x, panel.y) for panel in panels if isinstance(panel, Chart)}) == 1 < len(panels)
+    first, on = panels[0], {(panel.x, panel.y) for panel in panels if isinstance(panel, Chart)}
+    alike = isinstance(first, Chart) and len(on) == 1 < len(panels)
     of_axes = figure.subplots(
         len(heights_in), across, sharex=alike, sharey=alike, squeeze=False, height_ratios=heights_in
     )
@@ -130,15 +142,18 @@ def _figure(drawing: Drawing) -> Figure:
         axes.set_visible(False)
     for at, (axes, panel) in enumerate(zip(of_axes.flat, panels, strict=False)):
         axes.spines[["top", "right"]].set_visible(False)
-        if isinstance(panel, Chart):
-            _chart(axes, panel, named=not alike)
-        elif isinstance(panel, Bars):
-            _bars(axes, panel, drawing, named=at + across >= len(panels))
-        else:
-            _grid(axes, panel)
-    if alike and isinstance(panels[0], Chart):
-        figure.supxlabel(_label(panels[0].x.words, panels[0].x.unit), fontsize=8)
-        figure.supylabel(_label(panels[0].y.words, panels[0].y.unit), fontsize=8)
+        match panel:
+            case Chart():
+                _chart(axes, panel, named=not alike)
+            case Ratios():
+                _ratios(axes, panel)
+            case Bars():
+                _bars(axes, panel, drawing, named=at + across >= len(panels))
+            case Grid():
+                _grid(axes, panel)
+    if alike and isinstance(first, Chart):
+        figure.supxlabel(_label(first.x.words, first.x.unit), fontsize=8)
+        figure.supylabel(_label(first.y.words, first.y.unit), fontsize=8)
     elif drawing.lacking:
         axes = of_axes.flat[len(panels) - 1]
         axes.set_xlabel(f"{axes.get_xlabel()}\n{drawing.lacking}")
@@ -147,10 +162,13 @@ def _figure(drawing: Drawing) -> Figure:
 
 def _height_in(panel: Panel, drawing: Drawing) -> float:
     alone = len(drawing.panels) == 1
-    if isinstance(panel, Grid):
-        return 1.5 * ROW_IN * (len(panel.rows) + 1)
-    if isinstance(panel, Chart):
-        return 2.9 if alone else 2.2
+    match panel:
+        case Grid():
+            return 1.5 * ROW_IN * (len(panel.rows) + 1)
+        case Chart():
+            return 2.9 if alone else 2.2
+        case Ratios():
+            return 0.6 + ROW_IN * len(panel.rows)
     if _lie(panel):
         return 0.6 + ROW_IN * len(panel.bars)
     return 2.2 if alone or drawing.across > 1 or len(drawing.panels) == 2 else 1.6
@@ -182,24 +200,41 @@ def _with_legend(figure: Figure, drawing: Drawing) -> Figure:
 
 def _handles(drawing: Drawing) -> list[Patch | Line2D]:
     """Entries of the legend, as the kind of the first panel needs them."""
-    panel, key = drawing.panels[0], partial(Line2D, [], [])
-    if isinstance(panel, Chart):
-        series = [key(label=name, **_points(panel, at, at * panel.joined)) for at, name in enumerate(drawing.series)]
-        shape: dict[str, Any] = {"color": "white", "markeredgecolor": INK, "linestyle": "none"}
-        groups = [key(label=name, marker=_of(MARKERS, at), **shape) for at, name in enumerate(drawing.groups)]
-        return [*series, *groups, *([key(label=panel.guide, **_DASHED)] if panel.guides else [])]
-    if isinstance(panel, Grid):
-        colours = enumerate(drawing.series)
-        return [Patch(facecolor=_of(COLOURS, at), alpha=FIELD_LIGHT, label=name) for at, name in colours]
-    bars = [bar for panel in drawing.panels if isinstance(panel, Bars) for bar in panel.bars]
-    if panel.axis:
-        names = {Mark.DIFFERENT: "different", Mark.ALIKE: drawing.rest, Mark.OPEN: "no conclusion"}
-        there = {bar.mark for bar in bars} | {Mark.DIFFERENT, Mark.ALIKE}
-        lines = [("interval, 95.45 %", THICK), *([("all together", THIN)] if any(bar.together for bar in bars) else [])]
-        return [
-            *(key(color=INK, linewidth=width, label=name) for name, width in lines),
-            *(key(label=name, **_mark(mark)) for mark, name in names.items() if mark in there),
-        ]
+    match drawing.panels[0]:
+        case Chart() as chart:
+            return _keys_of_points(chart, drawing)
+        case Ratios():
+            return _keys_of_ratios(drawing)
+        case Grid():
+            colours = enumerate(drawing.series)
+            return [Patch(facecolor=_of(COLOURS, at), alpha=FIELD_LIGHT, label=name) for at, name in colours]
+        case Bars():
+            return _keys_of_bars(drawing)
+
+
+def _key(label: str, **style: Any) -> Line2D:
+    return Line2D([], [], label=label, **style)
+
+
+def _keys_of_points(of: Chart, drawing: Drawing) -> list[Patch | Line2D]:
+    series = [_key(name, **_points(of, at, at * of.joined)) for at, name in enumerate(drawing.series)]
+    shape: dict[str, Any] = {"color": "white", "markeredgecolor": INK, "linestyle": "none"}
+    groups = [_key(name, marker=_of(MARKERS, at), **shape) for at, name in enumerate(drawing.groups)]
+    return [*series, *groups, *([_key(of.guide, **_DASHED)] if of.guides else [])]
+
+
+def _keys_of_ratios(drawing: Drawing) -> list[Patch | Line2D]:
+    rows = [row for panel in drawing.panels if isinstance(panel, Ratios) for row in panel.rows]
+    names = {Mark.DIFFERENT: "different", Mark.ALIKE: drawing.rest, Mark.OPEN: "no conclusion"}
+    there = {row.mark for row in rows} | {Mark.DIFFERENT, Mark.ALIKE}
+    lines = [("interval, 95.45 %", THICK), *([("all together", THIN)] if any(row.together for row in rows) else [])]
+    return [
+        *(_key(name, color=INK, linewidth=width) for name, width in lines),
+        *(_key(name, **_mark(mark)) for mark, name in names.items() if mark in there),
+    ]
+
+
+def _keys_of_bars(drawing: Drawing) -> list[Patch | Line2D]:
     entries = [*enumerate(drawing.series), (None, drawing.rest)]
     grey: dict[str, Any] = {"facecolor": INK, "edgecolor": INK, "linewidth": 0.5}
     dots = {name: order for of in drawing.panels if isinstance(of, Bars) for order, name in enumerate(of.dots)}
@@ -209,7 +244,7 @@ def _handles(drawing: Drawing) -> list[Patch | Line2D]:
             Patch(label=name, alpha=alpha, **grey)
             for name, alpha in zip(drawing.faint or (), (1.0, LIGHT), strict=False)
         ),
-        *(key(label=name, **_marker(order)) for name, order in dots.items()),
+        *(_key(name, **_marker(order)) for name, order in dots.items()),
     ]
 
 
@@ -259,35 +294,30 @@ def _label(words: str, unit: str) -> str:
 
 
 def _lie(of: Bars) -> bool:
-    """Whether bars lie, one below another: ratios, and bars that are many and have a name each."""
+    """Whether bars lie, one below another: they are many and have a name each."""
     many = len(of.groups) > UPRIGHT_MAX or sum(map(len, of.groups)) > LETTERS_MAX
-    return bool(of.axis) or (of.places == 1 and not of.dots and many)
+    return of.places == 1 and not of.dots and many
 
 
 def _bars(axes: Axes, of: Bars, drawing: Drawing, *, named: bool) -> None:
     """Draws bars; `named`: with the groups' names."""
-    lie, stacks = _lie(of), any(len(bar.parts) > 1 for bar in of.bars)
+    lie = _lie(of)
     known = [(bar.value, bar.limits) for bar in of.bars if bar.value is not None]
-    heights = [height for *_, height, _ in of.labels]
-    scale = of.axis or _scale_of_bars(known, heights, may_be_log=not (stacks or of.title))
+    tops = [limits[1] if limits else value for value, limits in known] if of.has_texts else []
+    scale = _scale_of_bars(known, tops, may_be_log=not (of.stacked or of.title))
     _set_scale(axes, "x" if lie else "y", scale)
     axes.grid(axis="x" if lie else "y")
-    if of.axis or scale.low < 0:
-        (axes.axvline if lie else axes.axhline)(1.0 if of.axis else 0.0, color=INK, linewidth=0.6)
+    if scale.low < 0:
+        (axes.axvline if lie else axes.axhline)(0.0, color=INK, linewidth=0.6)
     slots = product(range(len(of.groups)), range(of.places))
     bars = {slot: Bar("", *slot, None, text=NONE) for slot in slots} | {(bar.group, bar.place): bar for bar in of.bars}
     for bar in bars.values():
-        (_ratio if bar.mark else _bar)(axes, of, bar, scale, drawing)
-    for group, place, height, words in of.labels:
-        at: dict[str, Any] = {"xytext": (0, 2), "textcoords": "offset points", "ha": "center", "va": "bottom"}
-        axes.annotate(words, (_x(of, group, place), height), fontsize=6.5, color=INK, **at)
-    words, ends = _label(of.words, of.unit if not of.axis else ""), (-0.5, len(of.groups) - 0.5)
+        _bar(axes, of, bar, scale, drawing)
+    words = _label(of.words, of.unit)
     if lie:
-        axes.set(yticks=range(len(of.groups)), yticklabels=of.groups, ylim=ends[::-1], xlabel=words)
-        axes.tick_params(axis="y", length=0)
-        axes.spines["left"].set_visible(not of.axis)
+        _name_rows(axes, of.groups, words)
         return
-    axes.set(xlim=ends, title=of.title, ylabel=f"{words}  (bars)" if of.right else words)
+    axes.set(xlim=(-0.5, len(of.groups) - 0.5), title=of.title, ylabel=f"{words}  (bars)" if of.right else words)
     axes.tick_params(axis="x", length=0)
     if of.title:
         axes.set(yticks=[], ylabel="", xlim=(-BARS_WIDTH / 2, BARS_WIDTH / 2))
@@ -296,6 +326,12 @@ def _bars(axes: Axes, of: Bars, drawing: Drawing, *, named: bool) -> None:
     _name_groups(axes, of.groups if named and not of.title else [])
     if of.dots:
         _dots(axes, of, scale)
+
+
+def _name_rows(axes: Axes, names: Sequence[str], words: str) -> None:
+    """Writes names beside rows at 0, 1, 2, ... from the top, and words below the axis."""
+    axes.set(yticks=range(len(names)), yticklabels=names, ylim=(len(names) - 0.5, -0.5), xlabel=words)
+    axes.tick_params(axis="y", length=0)
 
 
 def _x(of: Bars, group: int, place: float) -> float:
@@ -314,7 +350,7 @@ def _scale_of_bars(
     if may_be_log and known and min(known) > 0 and max(known) > LINEAR_RANGE * min(known):
         return Scale(min(known) / LOG_ROOM, LOG_ROOM * max(*known, *(2 * at for at in labels)), logarithmic=True)
     low, high = roomy((value, limits[1] - value if limits else 0.0) for value, limits in values)
-    return Scale(low, max([high, *(LABEL_ROOM * at for at in labels)]))
+    return Scale(low, max([high if high > low else 1.0, *(LABEL_ROOM * at for at in labels)]))
 
 
 def _bar(axes: Axes, of: Bars, bar: Bar, scale: Scale, drawing: Drawing) -> None:
@@ -329,6 +365,8 @@ def _bar(axes: Axes, of: Bars, bar: Bar, scale: Scale, drawing: Drawing) -> None
     for (start, end), (_, number) in zip(stacked(length for length, _ in bar.parts), bar.parts, strict=True):
         style = {"alpha": LIGHT if bar.faint else 1.0, **_fill(number, apart=bool(drawing.rest))}
         (axes.barh if lie else axes.bar)(x, end - start, 0.92 * step, start, **style)
+    if of.has_texts:
+        _text_above(axes, x, bar.limits[1] if bar.limits else bar.value, bar.text)
     lengths = _lengths([(bar.value, bar.limits)], scale)
     if lengths and lie:
         axes.errorbar(bar.value, x, xerr=lengths, **_INTERVAL)
@@ -336,20 +374,34 @@ def _bar(axes: Axes, of: Bars, bar: Bar, scale: Scale, drawing: Drawing) -> None
         axes.errorbar(x + (INTERVAL_AT * step if of.dots else 0.0), bar.value, yerr=lengths, **_INTERVAL)
 
 
-def _ratio(axes: Axes, of: Bars, bar: Bar, scale: Scale, drawing: Drawing) -> None:
-    """Draws one ratio; an arrow shows that an interval continues beyond the axes."""
-    at = bar.group
-    axes.annotate(bar.beside, (NUMBERS_AT, at), xycoords=("axes fraction", "data"), va="center", color=INK)
-    if bar.value is None or not bar.limits:
-        return
-    widest = bar.together or bar.limits
-    for (low, high), width in ((widest, THIN), (bar.limits, THICK)):
-        ends = max(low, scale.low), min(high, scale.high)
-        axes.plot(ends, [at, at], color=INK, linewidth=width, solid_capstyle="butt")
-    for end, marker, is_beyond in ((scale.low, "<", widest[0] < scale.low), (scale.high, ">", widest[1] > scale.high)):
-        if is_beyond:
-            axes.plot([end], [at], marker=marker, color=INK, markersize=4.0, clip_on=False)
-    axes.plot([bar.value], [at], zorder=5, **_mark(bar.mark))
+def _text_above(axes: Axes, x: float, height: float, words: str) -> None:
+    at: dict[str, Any] = {"xytext": (0, 2), "textcoords": "offset points", "ha": "center", "va": "bottom"}
+    axes.annotate(words, (x, height), fontsize=6.5, color=INK, **at)
+
+
+def _ratios(axes: Axes, of: Ratios) -> None:
+    """Draws ratios; an arrow shows that an interval continues beyond the axes."""
+    scale = of.axis
+    _set_scale(axes, "x", scale)
+    axes.grid(axis="x")
+    axes.axvline(1.0, color=INK, linewidth=0.6)
+    for at, row in enumerate(of.rows):
+        words = row.follows if row.mark is Mark.OPEN else chance_words(of.chance, row.chance)
+        beside = NONE if row.value is None else f"{with_limits(row.value, row.limits)}, {words}"
+        axes.annotate(beside, (NUMBERS_AT, at), xycoords=("axes fraction", "data"), va="center", color=INK)
+        if row.value is None:
+            continue
+        widest = row.together or row.limits
+        for (low, high), width in ((widest, THIN), (row.limits, THICK)):
+            ends = max(low, scale.low), min(high, scale.high)
+            axes.plot(ends, [at, at], color=INK, linewidth=width, solid_capstyle="butt")
+        arrows = (scale.low, "<", widest[0] < scale.low), (scale.high, ">", widest[1] > scale.high)
+        for end, marker, is_beyond in arrows:
+            if is_beyond:
+                axes.plot([end], [at], marker=marker, color=INK, markersize=4.0, clip_on=False)
+        axes.plot([row.value], [at], zorder=5, **_mark(row.mark))
+    _name_rows(axes, [row.name for row in of.rows], of.words)
+    axes.spines["left"].set_visible(False)
 
 
 def _dots(left: Axes, of: Bars, scale: Scale) -> None:
@@ -378,7 +430,7 @@ def _name_groups(axes: Axes, names: Sequence[str]) -> None:
         text.set(rotation=35, ha="right", rotation_mode="anchor")
 
 
-def _mark(mark: Mark | None) -> dict[str, Any]:
+def _mark(mark: Mark) -> dict[str, Any]:
     """Style of a ratio's mark: filled if the two differ; a square if nothing can be concluded."""
     colour = COLOURS[0] if mark is Mark.DIFFERENT else "white"
     edge = {"markeredgecolor": INK, "markersize": 5.5, "markeredgewidth": 0.9}

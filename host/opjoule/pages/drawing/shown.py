@@ -4,16 +4,16 @@ Strips are therefore hidden from screen readers; they keep their size on any scr
 `mark`, `kind-0`) get their colours from assets/drawing.css, so that drawings follow the page's theme.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
 
-from opjoule.pages.drawing.drawing import Bar, Bars, Chart, Drawing, Mark, Point
+from opjoule.pages.drawing.drawing import Bar, Bars, Chart, Drawing, Mark, Point, Ratio, Ratios
 from opjoule.pages.drawing.page import Child, Element, element, row, table
 from opjoule.pages.drawing.scales import REACH, Limits, Scale, limits_from_zero, stacked, tick_words
 from opjoule.results.packing import Floats
-from opjoule.results.rounding import NONE
+from opjoule.results.rounding import NONE, chance_number, percent, with_limits
 
 WIDTH: Final = 400
 """Width of a drawing in its own units; the size of its letters (drawing.css) is legible on any screen."""
@@ -165,7 +165,9 @@ def ratio_axis(entries: Iterable[tuple[float, Limits, Limits]]) -> Scale:
 def shown(drawing: Drawing) -> list[Element]:
     """The elements of a drawing: legend, panels, how to read them. Fields are drawn for print alone."""
     charts = [panel for panel in drawing.panels if isinstance(panel, Chart)]
-    made = [*map(chart, charts), *(bars_table(panel) for panel in drawing.panels if isinstance(panel, Bars))]
+    made = [*map(chart, charts)]
+    made += [bars_table(panel, drawing) for panel in drawing.panels if isinstance(panel, Bars)]
+    made += [ratios_table(panel) for panel in drawing.panels if isinstance(panel, Ratios)]
     guides = [f"Dashed: {panel.guide}." for panel in charts if panel.guides]
     words = " ".join(filter(None, (drawing.note, *guides, drawing.lacking)))
     shapes = [element("li", shape_mark(at), f" {name}") for at, name in enumerate(drawing.groups)]
@@ -174,13 +176,39 @@ def shown(drawing: Drawing) -> list[Element]:
     return [*made, *([element("p", words, class_="reason")] if words else [])]
 
 
-def bars_table(of: Bars) -> Element:
-    """One row per bar or ratio with its intervals, and its texts."""
-    axis = of.axis or _axis_from_zero(of.bars)
-    name, *texts = of.heads
-    head: list[Child] = [name, _axis_head(axis, of.unit), *texts]
-    stacks = any(len(bar.parts) > 1 for bar in of.bars)
-    return table(head, [_row(axis, bar) for bar in of.bars], of.caption, class_="strips parts" if stacks else "strips")
+def bars_table(of: Bars, drawing: Drawing) -> Element:
+    """One row per bar with its interval and its text; stacked ones with the share of each part, others with the number
+    of their runs."""
+    axis = _axis_from_zero(of.bars)
+    names = {**dict(enumerate(drawing.series)), **({None: drawing.rest} if drawing.rest else {})}
+    body = []
+    for bar in of.bars:
+        number = element("span", bar.text, class_="figure", title=bar.reason or None if bar.value is None else None)
+        body.append(row(bar.name, strip(axis, bar), number, _shares(bar, names) if of.stacked else str(len(bar.runs))))
+    head = [of.heads[0], _axis_head(axis, of.unit), of.heads[1], "parts" if of.stacked else "runs"]
+    return table(head, body, of.caption, class_="strips parts" if of.stacked else "strips")
+
+
+def _shares(of: Bar, names: Mapping[int | None, str]) -> str:
+    """The share of each part in the bar's value."""
+    lengths = {number: length for length, number in of.parts} if of.value else {}
+    shares = {at: percent(lengths[at] / of.value) for at in lengths if of.value}
+    return ", ".join(f"{name} {shares.get(at, NONE)}" for at, name in names.items())
+
+
+def ratios_table(of: Ratios) -> Element:
+    """One row per ratio with its intervals, its p-value and what follows from it."""
+    head = ["comparison", _axis_head(of.axis, "ratio"), "ratio (95.45 %)", of.chance, "follows"]
+    return table(head, [_ratio_row(of.axis, ratio) for ratio in of.rows], of.caption, class_="strips")
+
+
+def _ratio_row(axis: Scale, of: Ratio) -> Element:
+    number = NONE if of.value is None else with_limits(of.value, of.limits)
+    chance = chance_number(of.chance).replace(" ", "\N{NO-BREAK SPACE}")
+    follows = element("strong" if of.mark is Mark.DIFFERENT else "span", of.follows)
+    follows = element("span", follows, class_="reason") if of.mark is Mark.OPEN else follows
+    shape = NONE if of.value is None else ratio_strip(axis, of, of.value)
+    return row(of.name, shape, element("span", number, class_="figure"), chance, follows)
 
 
 def _axis_from_zero(bars: Iterable[Bar]) -> Scale:
@@ -190,34 +218,32 @@ def _axis_from_zero(bars: Iterable[Bar]) -> Scale:
     return Scale(low, high * MARGIN or 1.0)
 
 
-def _row(axis: Scale, of: Bar) -> Element:
-    number = element("span", of.text, class_="figure", title=of.reason or None if of.value is None else None)
-    more: list[Child] = [*of.more]
-    if of.mark:
-        follows = element("strong" if of.mark is Mark.DIFFERENT else "span", of.more[-1])
-        more[-1] = element("span", follows, class_="reason") if of.mark is Mark.OPEN else follows
-    return row(of.name, NONE if of.value is None and of.mark else strip(axis, of), number, *more)
-
-
 def strip(axis: Scale, of: Bar) -> Element:
     """The parts of a bar from 0, negative ones to the left, with its interval and the points of its runs.
 
-    Or a ratio: filled if the two sides differ, hollow if not. The thick line is its own interval, the thin line the
-    simultaneous one. An arrow shows that an interval continues beyond the axis.
+    An arrow shows that the interval continues beyond the axis.
     """
     if of.value is None:
         return element("span", class_="strip")
     places = stacked(length for length, _ in of.parts)
-    parts = [_at(axis(1.0), "reference")] if of.mark else []
-    parts += [
+    parts = [
         _span(axis, min(at), max(at), f"filled {fill_class(number)}")
         for at, (_, number) in zip(places, of.parts, strict=True)
     ]
-    for limits, class_ in ((of.together, "interval together"), (of.limits, "interval")):
-        parts += [_span(axis, *limits, class_)] if limits else []
-    if widest := of.together or of.limits:
-        parts += _arrows(axis, *widest)
-    parts += [_at(axis(of.value), of.mark)] if of.mark else [_at(axis(value), "point") for value in of.runs]
+    if of.limits:
+        parts += [_span(axis, *of.limits, "interval"), *_arrows(axis, *of.limits)]
+    return _strip(axis, [*parts, *(_at(axis(value), "point") for value in of.runs)])
+
+
+def ratio_strip(axis: Scale, of: Ratio, value: float) -> Element:
+    """The mark of a ratio, filled if the two sides differ, hollow if not, with its own interval (thick) and the
+    simultaneous one (thin)."""
+    together = [_span(axis, *of.together, "interval together")] if of.together else []
+    intervals = [*together, _span(axis, *of.limits, "interval"), *_arrows(axis, *(of.together or of.limits))]
+    return _strip(axis, [_at(axis(1.0), "reference"), *intervals, _at(axis(value), of.mark)])
+
+
+def _strip(axis: Scale, parts: Iterable[Element]) -> Element:
     lines = [_at(axis(tick), "grid") for tick in axis.ticks(TICKS)]
     return element("span", *lines, *parts, class_="strip", aria_hidden="true")
 

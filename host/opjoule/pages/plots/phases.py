@@ -72,7 +72,7 @@ def cold_figure(study: StudyTable, place: Place) -> Drawing:
     ]
     above = _bars(study, slots, seconds, Bars("time", "s", (), phases))
     below = _bars(study, slots, None, Bars("energy", "J", (), phases))
-    panels = [replace(of, labels=[*_ratios(of.bars)]) for of in (above, below)]
+    panels = [replace(of, bars=_with_ratios(of.bars), has_texts=True) for of in (above, below)]
     return replace(_drawing(study, rows, panels), faint=("left: cold", "right: repeated"))
 
 
@@ -88,10 +88,7 @@ def bars_figure(study: StudyTable, place: Place) -> Drawing:
         unit = "J" if not measure else measure_unit(measure) if "_per_" not in measure else "1"
         empty = Bars("", "", (), [""], title=f"{phase}: {measure_words(measure or 'energy_j')}")
         made = _bars(study, slots, partial(_mean, names=[measure]) if measure else None, empty)
-        known = [(bar.place, bar.value, bar.limits) for bar in made.bars if bar.value is not None]
-        tops = [(place, value, limits[1] if limits else value) for place, value, limits in known]
-        labels = [(0, place, top, str(rounded(value, top - value or None, unit, 3))) for place, value, top in tops]
-        panels.append(replace(made, labels=labels))
+        panels.append(replace(made, bars=[_with_value(bar, unit) for bar in made.bars], has_texts=True))
     return replace(_drawing(study, rows, panels), across=len(panels))
 
 
@@ -123,13 +120,24 @@ def _bars(
     return replace(panel, bars=bars, places=places, dots={} if value else {"above idle": above_idle})
 
 
-def _ratios(bars: Sequence[Bar]) -> Iterator[tuple[int, float, float, str]]:
-    """The ratio of each cold bar to the repeated one, above both and their intervals."""
+def _with_ratios(bars: Sequence[Bar]) -> list[Bar]:
+    """The bars, with the ratio to the repeated bar as the text of each cold one."""
+    made = []
     for cold, repeated in zip(bars[::2], bars[1::2], strict=True):
         if cold.value is not None and repeated.value is not None:
             words = f"\N{MULTIPLICATION SIGN}{rounded(cold.value / repeated.value, None, '1', 3)}"
-            top = max(bar.limits[1] if bar.limits else bar.value or 0.0 for bar in (cold, repeated))
-            yield cold.group, cold.place + 0.5, top, words
+            made += [replace(cold, text=words), repeated]
+        else:
+            made += [cold, repeated]
+    return made
+
+
+def _with_value(bar: Bar, unit: str) -> Bar:
+    """The bar with its value as its text; one without a value keeps what stands in its place."""
+    if bar.value is None:
+        return bar
+    u = bar.limits[1] - bar.value if bar.limits else None
+    return replace(bar, text=str(rounded(bar.value, u or None, unit, 3)))
 
 
 def _systems(rows: Sequence[PhaseRow]) -> list[str]:

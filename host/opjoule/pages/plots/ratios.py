@@ -1,21 +1,18 @@
 """Ratios of a comparison with their intervals, one row for each pair."""
 
-from dataclasses import replace
+import math
 
-from opjoule.pages.drawing.drawing import Bar, Bars, Drawing, Mark
+from opjoule.pages.drawing.drawing import Drawing, Mark, Ratio, Ratios
 from opjoule.pages.drawing.shown import ratio_axis
 from opjoule.results.comparison.contrasts import Compared, Contrast
 from opjoule.results.comparison.run_warnings import summary_of
 from opjoule.results.comparison.sentences import (
     NO_DIFFERENCE,
     chance_name,
-    chance_number,
-    chance_words,
     follows_words,
     pair_labels,
 )
 from opjoule.results.comparison.value_words import noun, quantity_words
-from opjoule.results.rounding import NONE, with_limits
 from opjoule.runs.evaluation.quantities.definition import Definition
 
 
@@ -26,7 +23,7 @@ def forest(compared: Compared) -> Drawing:
     return Drawing(panels, rest=NO_DIFFERENCE, simulated=compared.simulated, warnings=warnings)
 
 
-def ratios(compared: Compared, of: Definition) -> Bars:
+def ratios(compared: Compared, of: Definition) -> Ratios:
     """The ratios of one quantity."""
     contrasts = compared.contrasts_of(of)
     axis = ratio_axis(
@@ -36,31 +33,18 @@ def ratios(compared: Compared, of: Definition) -> Bars:
     )
     mark = ", SIMULATED" if compared.simulated else ""
     chance = chance_name(max(contrast.judged for contrast in contrasts))
-    rows = [_ratio(at, contrast) for at, contrast in enumerate(contrasts)]
-    return Bars(
-        f"ratio of {quantity_words(of)}",
-        "ratio",
-        rows,
-        [row.name for row in rows],
-        axis=axis,
-        caption=f"{quantity_words(of)}: ratios by {noun(compared.question.by)}{mark}",
-        heads=("comparison", "ratio (95.45 %)", chance, "follows"),
-    )
+    caption = f"{quantity_words(of)}: ratios by {noun(compared.question.by)}{mark}"
+    return Ratios(f"ratio of {quantity_words(of)}", [*map(_ratio, contrasts)], axis, chance, caption)
 
 
-def _ratio(at: int, contrast: Contrast) -> Bar:
+def _ratio(contrast: Contrast) -> Ratio:
     where, a, b = pair_labels(contrast)
-    mark = Mark.OPEN if contrast.adjusted is None else Mark.DIFFERENT if contrast.differs else Mark.ALIKE
-    more = chance_number(contrast).replace(" ", "\N{NO-BREAK SPACE}"), follows_words(contrast, a)
-    row = Bar(f"{where + ': ' if where else ''}{a} / {b}", at, 0, None, mark=mark, text=NONE, beside=NONE, more=more)
-    if contrast.ratio is None:
-        return row
-    number = with_limits(float(contrast.ratio), contrast.limits)
-    return replace(
-        row,
-        value=float(contrast.ratio),
-        limits=contrast.limits,
-        together=contrast.limits_together if contrast.judged > 1 else None,
-        text=number,
-        beside=f"{number}, {follows_words(contrast) if mark is Mark.OPEN else chance_words(contrast)}",
+    return Ratio(
+        f"{where + ': ' if where else ''}{a} / {b}",
+        contrast.ratio.value if contrast.ratio else None,
+        contrast.limits if contrast.ratio else (0.0, math.inf),
+        contrast.limits_together if contrast.judged > 1 else None,
+        Mark.OPEN if contrast.adjusted is None else Mark.DIFFERENT if contrast.differs else Mark.ALIKE,
+        contrast.adjusted,
+        follows_words(contrast, a),
     )

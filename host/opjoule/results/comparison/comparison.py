@@ -28,7 +28,7 @@ from opjoule.results.comparison.index import (
 )
 from opjoule.results.comparison.plotted import Plotted, check_drawable, plotted
 from opjoule.results.comparison.run_warnings import print_above, warnings_of
-from opjoule.results.comparison.sentences import chance_words, factor_words, place_words
+from opjoule.results.comparison.sentences import factor_words, judged_words, place_words
 from opjoule.results.comparison.value_words import quantity_words, sentence_case
 from opjoule.results.comparison.winners import conclusions
 from opjoule.results.long_table import part_text
@@ -246,7 +246,7 @@ def _factor_line(contrast: Contrast, compared: Compared) -> str:
     if contrast.ratio is None:
         return sentence_case(f"{place}{a} and {b} have no ratio of {what}: one is not above 0.")
     factor = rounded(float(contrast.ratio), contrast.ratio.u, "1")
-    chance = "no p: single runs" if contrast.adjusted is None else chance_words(contrast)
+    chance = "no p: single runs" if contrast.adjusted is None else judged_words(contrast)
     known = f"({factor_words(contrast)[1]}; {chance})"
     if contrast.differs:
         return f"{place}{a} {verb} {factor} times the {what} of {b} {known}."

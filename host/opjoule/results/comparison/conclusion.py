@@ -13,11 +13,11 @@ from opjoule.results.comparison.compared_run import NOT_JUDGED, SHORT, SIDE, TWO
 from opjoule.results.comparison.contrasts import LIMIT, TOO_SHORT_RUNS, Compared, Contrast
 from opjoule.results.comparison.ranking import rankings
 from opjoule.results.comparison.run_warnings import marks_of, print_above
-from opjoule.results.comparison.sentences import RATES, chance_name, chance_number, sentence
+from opjoule.results.comparison.sentences import RATES, chance_name, sentence
 from opjoule.results.comparison.value_words import quantity_words
 from opjoule.results.comparison.winners import conclusions
 from opjoule.results.long_table import part_text
-from opjoule.results.rounding import NONE, with_limits
+from opjoule.results.rounding import NONE, chance_number, with_limits
 from opjoule.runs.evaluation.quantities.definition import Definition
 from opjoule.runs.record.json_file import Schema, plain
 
@@ -207,4 +207,4 @@ def _ratio(contrast: Contrast | None) -> tuple[str, str]:
     if contrast is None:
         return NONE, NONE
     ratio = contrast.ratio
-    return with_limits(float(ratio), contrast.limits) if ratio else NONE, chance_number(contrast)
+    return with_limits(float(ratio), contrast.limits) if ratio else NONE, chance_number(contrast.adjusted)

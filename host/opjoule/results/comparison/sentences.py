@@ -17,7 +17,7 @@ from opjoule.results.comparison.contrasts import (
     why_not_judged,
 )
 from opjoule.results.comparison.value_words import CELLS_MAX, listed, quantity_words, sentence_case
-from opjoule.results.rounding import limits_words, rounded
+from opjoule.results.rounding import chance_words, limits_words, rounded
 from opjoule.runs.record.groups import ABOVE_IDLE
 
 RATES: Final = ("1/s", "B/s")
@@ -63,7 +63,7 @@ def _no_difference(contrast: Contrast, compared: Compared, a: str, b: str, what:
         return f"no difference{beyond} in {what} was found between {pair}{size}."
     return (
         f"a difference{beyond} in {what} between {pair} is undecided{size}: alone it is significant "
-        f"(p = {contrast.probability:.2g}), among all {contrast.judged} it is not ({chance_words(contrast)})."
+        f"(p = {contrast.probability:.2g}), among all {contrast.judged} it is not ({judged_words(contrast)})."
     )
 
 
@@ -98,19 +98,9 @@ def chance_name(judged: int) -> str:
     return "p (Holm)" if judged > 1 else "p"
 
 
-def chance_number(contrast: Contrast) -> str:
-    """The p-value, which `chance_name` names: "< 0.0001", "0.012"; a dash if the contrast is not judged."""
-    if contrast.adjusted is None:
-        return "\N{EM DASH}"
-    return "< 0.0001" if contrast.adjusted < 1e-4 else f"{contrast.adjusted:.2g}"
-
-
-def chance_words(contrast: Contrast) -> str:
+def judged_words(contrast: Contrast) -> str:
     """The p-value with its name: "p (Holm) < 0.0001", "p = 0.012"; a dash if the contrast is not judged."""
-    number = chance_number(contrast)
-    if contrast.adjusted is None:
-        return number
-    return f"{chance_name(contrast.judged)} {'' if number.startswith('<') else '= '}{number}"
+    return chance_words(chance_name(contrast.judged), contrast.adjusted)
 
 
 def follows_words(contrast: Contrast, side: str = "") -> str:

@@ -15,9 +15,9 @@ from opjoule.results.comparison.contrasts import TOO_SHORT_RUNS, Compared, Contr
 from opjoule.results.comparison.ranking import Ranking, Undecided, rankings
 from opjoule.results.comparison.sentences import (
     RATES,
-    chance_words,
     deciding_lines,
     factor_words,
+    judged_words,
     ratio_words,
     sentence,
 )
@@ -255,7 +255,7 @@ def _factors(ranking: Ranking) -> str:
     for names, contrasts in _worse([ranking]).items():
         for contrast in contrasts:
             value, interval = factor_words(contrast)
-            note = "; ".join(filter(None, (interval, chance_words(contrast))))
+            note = "; ".join(filter(None, (interval, judged_words(contrast))))
             parts.append(_factor(ranking, names, value, note, is_first=not parts))
     return listed(parts)
 
@@ -282,7 +282,7 @@ def _undecided_words(groups: Sequence[tuple[Ranking, Undecided]], *, several: bo
         place = ranking.where if several else ""
         name, best = of.contrast.a.words, of.contrast.b.words
         value, interval = factor_words(of.contrast)
-        note = "; ".join(filter(None, (interval, chance_words(of.contrast))))
+        note = "; ".join(filter(None, (interval, judged_words(of.contrast))))
         size = f"{value} times that of" if value else "beside"
         words.append(f"{name}{place and f' {place}'}, {size} {best} ({note})")
     more = len(groups) - CELLS_MAX
@@ -381,7 +381,7 @@ def _spans(found: Sequence[Ranking]) -> str:
             note = f"{intervals}: {_two_digits(min(lows))} {end}"
         words.append(_factor(found[0], names, (ratios and _range(ratios)) or "", note, is_first=not words))
     everything = [contrast for contrasts in by_name.values() for contrast in contrasts]
-    chance = chance_words(max(everything, key=lambda contrast: contrast.adjusted or 0.0))
+    chance = judged_words(max(everything, key=lambda contrast: contrast.adjusted or 0.0))
     return f"{listed(words)}, {'each ' if len(everything) > 1 else ''}{chance}"
 
 

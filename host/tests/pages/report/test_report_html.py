@@ -15,6 +15,7 @@ from opjoule.pages import drawing
 from opjoule.pages.report.html import write_report
 from opjoule.results.long_table import rows
 from opjoule.runs.evaluation.wording import YCSB_QUANTITIES as YCSB
+from opjoule.runs.record.result import Conclusion
 from opjoule.runs.record.run_record import RunRecord
 from report_record import FOUND, RESULT, make_record, make_trace, put_result
 
@@ -72,7 +73,7 @@ def test_simulated_banner_is_there_exactly_when_run_json_says_so(complete: Path,
 
 def test_every_quantity_of_the_result_is_in_the_page(complete: Path) -> None:
     text = words_of(complete).text
-    listed = rows(RESULT, YCSB)
+    listed = rows(Conclusion(numbers=RESULT), YCSB)
     assert len(listed) >= 35
     for line in listed:
         if line.path.startswith(("budget.", "by_operation.", "by_activity.", "by_component.")):

@@ -18,9 +18,9 @@ from opjoule.cli.commands import main
 from opjoule.energy.comparison import holm, ratio_limits
 from opjoule.energy.repeats import student_probability, student_t_of
 from opjoule.pages.comparison.page import write_campaign_page
-from opjoule.pages.drawing.drawing import Bar, Mark
+from opjoule.pages.drawing.drawing import Mark, Ratio
 from opjoule.pages.drawing.scales import Scale
-from opjoule.pages.drawing.shown import strip as strip_of
+from opjoule.pages.drawing.shown import ratio_strip
 from opjoule.pages.plots.cells.course import drift_of
 from opjoule.results.comparison.compared_run import ComparedRun
 from opjoule.results.comparison.comparison import print_comparison
@@ -213,14 +213,14 @@ def places(strip: str, name: str) -> list[tuple[float, float]]:
 
 def test_a_strip_stands_where_its_numbers_say() -> None:
     axis = Scale(0.5, 8.0, logarithmic=True)
-    ratio = Bar("", 0, 0, 2.0, (1.0, 3.0), mark=Mark.DIFFERENT, together=(0.1, 3.9))
-    strip = ElementTree.tostring(strip_of(axis, ratio), encoding="unicode")
+    ratio = Ratio("", 2.0, (1.0, 3.0), (0.1, 3.9), Mark.DIFFERENT, 0.01, "")
+    strip = ElementTree.tostring(ratio_strip(axis, ratio, 2.0), encoding="unicode")
     assert places(strip, "reference") == [(25.0, 0)] and places(strip, "mark") == [(50.0, 0)]
     [(left, width)] = places(strip, "interval")
     assert (left, left + width) == pytest.approx((25.0, 100 * np.log(6) / np.log(16)), abs=0.02)
     assert 'class="beyond left"' in strip and 'class="beyond right"' not in strip
     unjudged = replace(ratio, mark=Mark.OPEN, together=None)
-    hollow = ElementTree.tostring(strip_of(axis, unjudged), encoding="unicode")
+    hollow = ElementTree.tostring(ratio_strip(axis, unjudged, 2.0), encoding="unicode")
     assert 'class="mark hollow single"' in hollow and "together" not in hollow
 
 

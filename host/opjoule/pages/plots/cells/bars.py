@@ -22,7 +22,7 @@ def bars(plotted: Plotted, of: Definition) -> Drawing:
     mark = ", SIMULATED" if plotted.simulated else ""
     caption = f"{quantity_words(of)}: bars with interval, a point for each run{mark}"
     made = _bars(plotted, (of.key, quantity_words(of), of.unit))
-    return _drawing(plotted, [replace(made, caption=caption, heads=("cell", "mean (95 %)", "runs"))])
+    return _drawing(plotted, [replace(made, caption=caption, heads=("cell", "mean (95 %)"))])
 
 
 def pair(plotted: Plotted, bar: Number, points: Sequence[Number], words: str) -> Drawing | None:
@@ -66,7 +66,6 @@ def _bars(plotted: Plotted, of: Number) -> Bars:
                 [(in_unit.value or 0.0, place)],
                 text=cell.text(path),
                 reason=number.reason,
-                more=[str(len(runs))],
                 runs=runs,
             )
         )

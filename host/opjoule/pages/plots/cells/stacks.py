@@ -6,7 +6,7 @@ from opjoule.pages.drawing.drawing import Bar, Bars, Drawing, interval
 from opjoule.pages.plots.cells import Plot
 from opjoule.results.comparison.plotted import TOTAL, Plotted
 from opjoule.results.long_table import NOT_IDENTIFIABLE
-from opjoule.results.rounding import NONE, percent, quantity_text, scaled
+from opjoule.results.rounding import quantity_text, scaled
 
 
 def stacks(plotted: Plotted) -> Drawing | None:
@@ -18,15 +18,13 @@ def stacks(plotted: Plotted) -> Drawing | None:
     factor, unit = scaled([float(total) for total in totals if total.value is not None], "J")
     bars = []
     for at, (cell, total, parts) in enumerate(zip(plotted.cells, totals, plotted.stacks, strict=True)):
-        shares = {name: percent(part / total.value) for name, part in parts.items() if total.value}
         of = total.scale(factor)
         lengths = [(part * factor, colours[name]) for name, part in parts.items()]
-        more = [", ".join(f"{name} {shares.get(name, NONE)}" for name in colours)]
         limits, text = interval(of.value, of.u), quantity_text(total)
-        bars.append(Bar(plotted.name_of(cell), at, 0, of.value, limits, lengths, text=text, more=more))
+        bars.append(Bar(plotted.name_of(cell), at, 0, of.value, limits, lengths, text=text))
     mark = ", SIMULATED" if plotted.simulated else ""
     caption = f"Energy above idle by kind and activity{mark}"
-    groups, heads = [bar.name for bar in bars], ("cell", "above idle", "parts")
+    groups, heads = [bar.name for bar in bars], ("cell", "above idle")
     panel = Bars("energy above idle", unit, bars, groups, caption=caption, heads=heads)
     about = plotted.simulated, plotted.warnings
     return Drawing([panel], plotted.part_names, rest=NOT_IDENTIFIABLE, simulated=about[0], warnings=about[1])
