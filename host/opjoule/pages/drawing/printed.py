@@ -365,7 +365,7 @@ def _bar(axes: Axes, of: Bars, bar: Bar, scale: Scale, drawing: Drawing) -> None
     for (start, end), (_, number) in zip(stacked(length for length, _ in bar.parts), bar.parts, strict=True):
         style = {"alpha": LIGHT if bar.faint else 1.0, **_fill(number, apart=bool(drawing.rest))}
         (axes.barh if lie else axes.bar)(x, end - start, 0.92 * step, start, **style)
-    if of.has_texts:
+    if of.has_texts and bar.text:
         _text_above(axes, x, bar.limits[1] if bar.limits else bar.value, bar.text)
     lengths = _lengths([(bar.value, bar.limits)], scale)
     if lengths and lie:

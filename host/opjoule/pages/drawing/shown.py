@@ -180,12 +180,14 @@ def bars_table(of: Bars, drawing: Drawing) -> Element:
     """One row per bar with its interval and its text; stacked ones with the share of each part, others with the number
     of their runs."""
     axis = _axis_from_zero(of.bars)
-    names = {**dict(enumerate(drawing.series)), **({None: drawing.rest} if drawing.rest else {})}
+    names: dict[int | None, str] = dict(enumerate(drawing.series))
+    if drawing.rest:
+        names[None] = drawing.rest
     body = []
     for bar in of.bars:
         number = element("span", bar.text, class_="figure", title=bar.reason or None if bar.value is None else None)
         body.append(row(bar.name, strip(axis, bar), number, _shares(bar, names) if of.stacked else str(len(bar.runs))))
-    head = [of.heads[0], _axis_head(axis, of.unit), of.heads[1], "parts" if of.stacked else "runs"]
+    head: list[Child] = [of.heads[0], _axis_head(axis, of.unit), of.heads[1], "parts" if of.stacked else "runs"]
     return table(head, body, of.caption, class_="strips parts" if of.stacked else "strips")
 
 
@@ -198,7 +200,7 @@ def _shares(of: Bar, names: Mapping[int | None, str]) -> str:
 
 def ratios_table(of: Ratios) -> Element:
     """One row per ratio with its intervals, its p-value and what follows from it."""
-    head = ["comparison", _axis_head(of.axis, "ratio"), "ratio (95.45 %)", of.chance, "follows"]
+    head: list[Child] = ["comparison", _axis_head(of.axis, "ratio"), "ratio (95.45 %)", of.chance, "follows"]
     return table(head, [_ratio_row(of.axis, ratio) for ratio in of.rows], of.caption, class_="strips")
 
 

@@ -195,7 +195,6 @@ def _of_runs(layout: Plotted) -> Iterator[NamedDrawing]:
 
 
 def _of_phases(study: StudyTable) -> Iterator[NamedDrawing]:
-    """Figures of a study's phases."""
     yield from (*study_figures(study), *cold_figures(study), *series_figures(study), *grid_figures(study))
 
 

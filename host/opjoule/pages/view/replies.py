@@ -165,7 +165,6 @@ def report_of(directory: Path) -> bytes:
 
 
 def _row(name: str, run: ListedRun) -> dict[str, Any]:
-    """One row of the table."""
     return {
         "name": name,
         **{key: getattr(run, key) for key in _AS_LISTED},

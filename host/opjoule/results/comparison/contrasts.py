@@ -351,7 +351,6 @@ def _quantities(runs: Sequence[ComparedRun], keys: Sequence[str]) -> list[Defini
 
 
 def _is_known(runs: Sequence[ComparedRun], of: Definition) -> bool:
-    """Whether a run states the quantity."""
     return ComparedCell({}, runs).mean(of).value is not None
 
 

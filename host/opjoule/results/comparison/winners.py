@@ -139,10 +139,22 @@ def _time(pairs: Sequence[Outcome], time: Sequence[Definition]) -> str:
 
 
 def _outcome_lines(outcomes: Sequence[Outcome], count: int) -> list[str]:
-    """Lines on some strata of all `count`."""
-    if count <= OWN_LINES_MAX:
-        return [_own_line(outcome) for outcome in outcomes]
-    return [_common_line(outcomes, count)] if outcomes else []
+    """Lines on some strata of all `count`: one for each, or if there are many, one for all, with a sentence for each
+    outcome."""
+    if count <= OWN_LINES_MAX or not outcomes:
+        return [_sentence([outcome], count) for outcome in outcomes]
+    alike: dict[object, list[Outcome]] = {}
+    for outcome in outcomes:
+        alike.setdefault(_told(outcome[0]), []).append(outcome)
+    in_order = sorted(alike.values(), key=lambda of: (not of[0][0].worse, -len(of)))
+    return [" ".join(_sentence(of, count) for of in in_order)]
+
+
+def _told(of: Ranking) -> tuple[object, ...]:
+    """What a sentence says of a ranking, without its numbers."""
+    names = [of.words(name) for name in (of.best, *sorted(of.alike)) if name]
+    aside = sorted(of.words(name) for name in of.unjudged)
+    return bool(of.worse), *(names if of.worse else sorted(names)), *aside, of.why, _apart(of)
 
 
 def _what(outcome: Outcome) -> str:
@@ -150,22 +162,32 @@ def _what(outcome: Outcome) -> str:
     return quantity_words(of) if len(outcome) == 1 else energy_words(of)
 
 
-def _own_line(outcome: Outcome) -> str:
-    first, what = outcome[0], _what(outcome)
-    place = first.where and f"{first.where}, "
+def _sentence(alike: Sequence[Outcome], count: int) -> str:
+    """The sentence on the strata of one outcome, and those on what is left aside or undecided there."""
+    first, what = alike[0][0], _what(alike[0])
+    where = _places([outcome[0] for outcome in alike], count)
+    place = where and f"{where}, "
     if not first.best:
-        either = ", above idle or in all" if len(outcome) > 1 else ""
+        either = ", above idle or in all" if len(alike[0]) > 1 else ""
         return sentence_case(f"{place}nothing can be concluded on {what}{either}: {first.why}.")
     aside = listed([first.words(name) for name in first.unjudged])
     single = f" Nothing can be concluded on {aside}: {first.why}." if aside else ""
-    best, *alike = (first.words(name) for name in (first.best, *first.alike))
+    best, *same = (first.words(name) for name in (first.best, *first.alike))
     if first.worse:
-        text = f"{_apart(first)}{best} {_superlative(first)} {what}{_details(outcome, alike)}."
-    elif alike:
-        text = f"no difference in {what} was found between {listed([best, *alike])}{_sizes(outcome)}."
+        text = f"{_apart(first)}{best} {_superlative(first)} {what}{_details(alike, same)}."
+    elif same:
+        text = f"no difference in {what} was found between {listed([best, *same])}{_sizes(alike)}."
     else:
         text = f"it is undecided which {noun(first.groups[first.best].by)} {_superlative(first)} {what}."
-    return sentence_case(f"{place}{text}{single}{_undecided([outcome])}")
+    return sentence_case(f"{place}{text}{single}{_undecided(alike)}")
+
+
+def _places(found: Sequence[Ranking], count: int) -> str:
+    axes = tuple(found[0].stratum)
+    if len(found) == count > 1:
+        return f"on every {noun(axes)}" if len(axes) == 1 and axes[0] in NAMED else f"in all {count} cases"
+    words = [ranking.where for ranking in found]
+    return listed(words) if len(words) <= CELLS_MAX else f"in {len(found)} of {count} cases"
 
 
 def _apart(ranking: Ranking) -> str:
@@ -185,16 +207,18 @@ def _verb(ranking: Ranking) -> str:
     return "used" if ranking.quantity.unit.startswith("J") else "had"
 
 
-def _details(outcome: Outcome, alike: Sequence[str]) -> str:
-    """Mean of the best group, the groups alike and the factors of the worse ones."""
-    if len(outcome) == 1:
-        mean = _mean_words(outcome[0])
-        return f"{f', {mean}' if mean else ''}{_not_worse(alike)}: {_factors(outcome[0])}"
-    parts = []
-    for ranking in outcome:
-        mean = _mean_words(ranking)
-        parts.append(f"{cost_words(ranking.quantity)}{f' ({mean})' if mean else ''}, {_factors(ranking)}")
-    return f", {WHETHER}{_not_worse(alike)}: {'; '.join(parts)}"
+def _details(alike: Sequence[Outcome], same: Sequence[str]) -> str:
+    """Mean of the best group in a single stratum, the groups alike and the factors of the worse ones, for each cost."""
+    columns = [*zip(*alike, strict=True)]
+    means = [_mean_words(column[0]) if len(column) == 1 else "" for column in columns]
+    factors = [_factors(column[0]) if len(column) == 1 else _spans(column) for column in columns]
+    if len(columns) == 1:
+        return f"{f', {means[0]}' if means[0] else ''}{_not_worse(same)}: {factors[0]}"
+    parts = [
+        f"{cost_words(column[0].quantity)}{f' ({mean})' if mean else ''}, {words}"
+        for column, mean, words in zip(columns, means, factors, strict=True)
+    ]
+    return f", {WHETHER}{_not_worse(same)}: {'; '.join(parts)}"
 
 
 def _not_worse(alike: Sequence[str]) -> str:
@@ -211,8 +235,12 @@ def _mean_words(ranking: Ranking) -> str:
     return quantity_text(best.mean(ranking.quantity))
 
 
-def _sizes(outcome: Outcome) -> str:
-    """The ratio of groups without a significant difference, for each cost; of several groups the greatest."""
+def _sizes(alike: Sequence[Outcome]) -> str:
+    """The ratio of groups without a significant difference in one stratum, for each cost; of several groups the
+    greatest."""
+    outcome = alike[0]
+    if len(alike) > 1:
+        return ", neither above idle nor in all" if len(outcome) > 1 else ""
     names = {outcome[0].best, *outcome[0].alike}
     parts = []
     for ranking in outcome:
@@ -311,62 +339,6 @@ def _repeated(runs: Sequence[ComparedRun]) -> str:
     return "block" if runs[0].index else "run"
 
 
-def _common_line(outcomes: Sequence[Outcome], count: int) -> str:
-    """Strata of one outcome in one sentence, those with the same best group together."""
-    what, both = _what(outcomes[0]), len(outcomes[0]) > 1
-    whether = f", {WHETHER}" if both else ""
-    alike: dict[tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], str, str], list[Outcome]] = {}
-    for outcome in outcomes:
-        ranking = outcome[0]
-        names = (ranking.best, *sorted(ranking.alike))
-        best = tuple(ranking.words(name) for name in names if name)
-        aside = tuple(sorted(ranking.words(name) for name in ranking.unjudged))
-        same = () if ranking.worse else tuple(sorted(best))
-        key = (best if ranking.worse else (), same, aside, ranking.why, _apart(ranking))
-        alike.setdefault(key, []).append(outcome)
-    parts: list[str] = []
-    for (best, same, aside, why, apart), of_key in sorted(
-        alike.items(), key=lambda item: (not item[0][0], -len(item[1]))
-    ):
-        firsts = [outcome[0] for outcome in of_key]
-        where, nowhere = (_places(firsts, count, any_of=any_of) for any_of in (False, True))
-        left = f", {listed(aside)} left aside ({why})" if aside else ""
-        if best:
-            phrase = f"{_superlative(firsts[0])} {what}" if not parts else "did so"
-            head = f"{apart}{best[0]} {phrase} {where}{'' if parts else whether}{_not_worse(best[1:])}{left}"
-            parts.append(f"{head}: {_spans_of(of_key)}")
-        elif len(same) > 1:
-            neither = ", neither above idle nor in all" if both and not parts else ""
-            about = "" if parts else f" in {what}"
-            parts.append(f"no difference{about} was found between {listed(same)} {nowhere}{left}{neither}")
-        elif same:
-            best_words = "is the best" if parts else f"{_superlative(firsts[0])} {what}"
-            parts.append(f"it is undecided {where} which {noun(firsts[0].groups[firsts[0].best].by)} {best_words}")
-        else:
-            about = "" if parts else f" on {what}"
-            parts.append(f"nothing can be concluded{about} {nowhere} ({why})")
-    return sentence_case(f"{'; '.join(parts)}.{_undecided(outcomes)}")
-
-
-def _places(found: Sequence[Ranking], count: int, *, any_of: bool = False) -> str:
-    """The strata of some rankings; `any_of`: after a negation."""
-    axes = tuple(found[0].stratum)
-    if len(found) == count and len(axes) == 1 and axes[0] in NAMED:
-        return f"on {'any' if any_of else 'every'} {noun(axes)}"
-    if len(found) == count:
-        return f"in {'any of' if any_of else 'all'} {count} cases"
-    words = [ranking.where for ranking in found]
-    return listed(words) if len(words) <= CELLS_MAX else f"in {len(found)} of {count} cases"
-
-
-def _spans_of(outcomes: Sequence[Outcome]) -> str:
-    """Factors by which the others are worse, for each cost."""
-    columns = list(zip(*outcomes, strict=True))
-    if len(columns) == 1:
-        return _spans(columns[0])
-    return "; ".join(f"{cost_words(column[0].quantity)}, {_spans(column)}" for column in columns)
-
-
 def _spans(found: Sequence[Ranking]) -> str:
     """Factors by which the others are worse: their range over all strata, and the outermost ends of the intervals."""
     words: list[str] = []
@@ -391,6 +363,5 @@ def _range(factors: Sequence[float]) -> str:
 
 
 def _two_digits(number: float) -> str:
-    """A factor, rounded to two digits."""
     places = max(1 - math.floor(math.log10(number)), 0) if number > 0 else 0
     return f"{number:.{places}f}"

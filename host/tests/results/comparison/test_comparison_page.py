@@ -135,10 +135,10 @@ def test_conclusions_failures_and_what_was_measured_again_are_said(page: str) ->
     top = page[page.index("<main>") : page.index("<section")]
     first, second = re.findall(r"<li>([^<]+)", top)
     assert first.startswith(
-        "LevelDB used the least energy per operation on every medium, whether the board is on anyway or only for this "
+        "On every medium, LevelDB used the least energy per operation, whether the board is on anyway or only for this "
         "work: above idle, RocksDB used 2.0"
     )
-    assert second.startswith("The SSD on USB 3 used the least energy per operation on every database, whether ")
+    assert second.startswith("On every database, the SSD on USB 3 used the least energy per operation, whether ")
     assert top.index("<h1") < top.index(first) < top.index("database: LevelDB"), "the answer comes first"
     assert "database: LevelDB, RocksDB, SQLite; medium: SD card, SSD on USB 2, SSD on USB 3; 2 blocks" in top
     assert "18 of 18 cells with a result" in top
