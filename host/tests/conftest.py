@@ -44,6 +44,7 @@ def pytest_unconfigure(config):
 
 def pytest_addoption(parser):
     parser.addoption("--again", action="store_true", help="run failed tests once more; only end-to-end tests")
+    parser.addoption("--update-golden", action="store_true", help="write the golden screens instead of comparing them")
 
 
 THREAD_END_S = 10.0
@@ -68,6 +69,25 @@ FURTHER_CASES = [
 REAL_TIME = {"sshd", "fleet", "browser", "bench_runs"}
 """Fixtures whose tests are end to end, like the tests that run the rig simulator: a board behind a real sshd, a
 scheduler with its rigs, a real browser, loads that are set while the simulated sensor runs."""
+
+
+GOLDEN = Path(__file__).with_name("golden")
+
+
+@pytest.fixture
+def golden(request):
+    """Compares a whole screen with golden/NAME.txt. `hidden`: what differs from run to run -> its stand-in."""
+
+    def compare(name, screen, hidden=None):
+        for changing, stand_in in (hidden or {}).items():
+            screen = screen.replace(str(changing), stand_in)
+        lines = screen.replace("\N{NO-BREAK SPACE}", " ").splitlines()
+        shown = "".join(f"{line.rstrip()}\n" for line in lines)
+        if request.config.getoption("--update-golden"):
+            (GOLDEN / f"{name}.txt").write_text(shown)
+        assert shown == (GOLDEN / f"{name}.txt").read_text(), "a reworded screen: pytest -n 0 --update-golden writes it"
+
+    return compare
 
 
 @pytest.fixture

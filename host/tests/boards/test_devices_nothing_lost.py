@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -111,7 +112,7 @@ def test_only_folders_with_a_sessions_name_are_removed(tmp_path, name):
     kept = keep(tmp_path / name)
     ours = keep(tmp_path / new_session() / "run-1")
     assert set(find_sessions(SHELL, [str(tmp_path)])) == {str(ours.parent.parent)}
-    with pytest.raises(DeviceFault, match="left alone: its name is no measurement's"):
+    with pytest.raises(DeviceFault, match=re.escape(str(kept.parent))):
         remove_sessions(SHELL, [str(kept.parent), str(ours.parent)])
     assert kept.exists()
     assert not ours.exists()
@@ -168,7 +169,7 @@ def test_a_node_that_has_become_another_device_is_not_touched(tmp_path, function
     steps = [Change("x", (function, str(disk), "8:10", str(tmp_path))), after_step]
     [outcome] = run(prepare_script(steps, str(tmp_path / "journal")))
     assert outcome[:2] == ["failed", "0001"]
-    assert "no longer block device 8:10" in outcome[2]
+    assert "block device 8:10" in outcome[2]
     assert disk.read_bytes() == b"photos"
     assert not after.exists(), "steps after one that is needed would change something else"
 
@@ -182,7 +183,7 @@ def test_a_journal_is_switched_back_on_the_file_system_not_on_the_devices_name(t
     [step] = [step for step in plan(state(**records), medium=medium, journal="off").steps if "journal" in step.about]
     assert step.undo == ("journal_back", "on", MARK)
     [outcome] = run(prepare_script([Change("x", ("journal_back", "on", MARK))], str(tmp_path / "journal")))
-    assert "not one file system" in outcome[2]
+    assert MARK in outcome[2]
 
 
 # --- mounts -------------------------------------------------------------------------------------------------------

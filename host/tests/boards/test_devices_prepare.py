@@ -37,8 +37,9 @@ def test_the_default_plan_quietens_the_board():
         "swap /var/swap off",
         "swap /dev/zram0 off",
         "apt-daily.timer stopped",
-        "page cache dropped, here and before each run",
+        abouts(plan(state()))[-1],
     ]
+    assert plan(state()).steps[-1].do[0] == "drop_page_cache"
 
 
 def test_each_change_of_a_setting_is_undone_with_its_old_value():
@@ -56,7 +57,7 @@ def test_each_change_of_a_setting_is_undone_with_its_old_value():
 
 
 def test_a_board_without_a_fan_says_so_and_one_with_fewer_steps_refuses():
-    assert "fan: this kernel drives none" in plan(state(), fan=2).kept
+    assert [line for line in plan(state(), fan=2).kept if line.startswith("fan: ")]
     with pytest.raises(BadInput, match="steps 0 to 1"):
         plan(state(fan=[["/t/cooling_device0", "1", "0"]]), fan=2)
 
@@ -64,18 +65,16 @@ def test_a_board_without_a_fan_says_so_and_one_with_fewer_steps_refuses():
 @pytest.mark.parametrize(
     ("interface", "remote", "kept"),
     [
-        ("wlan0", True, "the connection runs over it"),
-        ("lo", True, "it may carry the connection"),
-        ("", True, "it may carry the connection"),
-        ("eth0", True, None),
-        ("", False, None),
+        ("wlan0", True, True),
+        ("lo", True, True),
+        ("", True, True),
+        ("eth0", True, False),
+        ("", False, False),
     ],
 )
 def test_wifi_stays_on_when_the_connection_runs_over_it(interface, remote, kept):
     made = plan(state(), interface=interface, remote=remote)
-    assert ("Wi-Fi off" in abouts(made)) == (kept is None)
-    if kept:
-        assert any(kept in line for line in made.kept)
+    assert ("Wi-Fi off" in abouts(made)) == (not kept) == (not any("Wi-Fi" in line for line in made.kept))
 
 
 def test_the_answer_to_a_local_name_is_kept_when_the_connection_needs_it():
@@ -122,7 +121,7 @@ def test_an_upgrade_at_work_is_waited_for_and_never_stopped(tmp_path, monkeypatc
     (tmp_path / "systemctl").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     units = read_state(LocalShell(), "root", cpufreq="/nowhere", device="", path=str(tmp_path)).of("unit")
-    with pytest.raises(DeviceFault, match=r"^apt-daily-upgrade\.service is at work: wait until it has ended"):
+    with pytest.raises(DeviceFault, match=r"^apt-daily-upgrade\.service "):
         plan(state(unit=units))
     kept = plan(state(unit=units), services="keep")
     assert not [about for about in abouts(kept) if "stopped" in about]
@@ -138,9 +137,9 @@ STILL = {"frequency_ppm": 2.0, "tick_us": 10000, "offset_s": 0.0}
     ("before", "after", "said"),
     [
         ({}, {}, []),
-        ({}, {"frequency_ppm": -18.0}, ["its rate changed by -20.00 ppm"]),
-        ({}, {"tick_us": 10001}, ["its rate changed by +100.00 ppm"]),
-        ({"offset_s": 0.0012}, {}, ["slewing the board's clock by 1200 us"]),
+        ({}, {"frequency_ppm": -18.0}, [" -20.00 ppm"]),
+        ({}, {"tick_us": 10001}, [" +100.00 ppm"]),
+        ({"offset_s": 0.0012}, {}, [" 1200 us"]),
     ],
 )
 def test_a_clock_that_was_steered_during_a_measurement_is_reported(before, after, said):
@@ -216,11 +215,11 @@ def test_a_frequency_above_a_lowered_range_raises_the_maximum_first():
 @pytest.mark.parametrize(
     ("wanted", "message"),
     [
-        ({"governor": "turbo"}, "governor 'turbo' is unknown to the board"),
+        ({"governor": "turbo"}, "governor 'turbo'"),
         ({"frequency_khz": 2000000}, "outside the board's 600000 to 1500000"),
         ({"memory_mb": 64}, "at least 128"),
-        ({"journal": "off"}, "no device in rig.toml"),
-        ({"file_system": "new"}, "no device in rig.toml"),
+        ({"journal": "off"}, "/mnt/ssd .*device = .*expendable"),
+        ({"file_system": "new"}, "/mnt/ssd .*device = .*expendable"),
     ],
 )
 def test_a_state_that_the_board_cannot_take_is_refused(wanted, message):
@@ -238,11 +237,11 @@ def test_without_root_rights_nothing_is_changed_and_the_plan_says_so():
     ("settings", "message"),
     [
         ({"govenor": "performance"}, "did you mean 'governor'"),
-        ({"swap": "maybe"}, "swap must be off or keep"),
-        ({"cpus": "two"}, "cpus must be a whole number"),
-        ({"cpus": True}, "cpus must be a whole number"),
-        ({"journal": 1}, "journal must be one of keep, on, off, not 1"),
-        ({"fan": 5}, "fan must be one of keep, 0, 1, 2, 3, 4, not 5"),
+        ({"swap": "maybe"}, "swap must be"),
+        ({"cpus": "two"}, "cpus must be"),
+        ({"cpus": True}, "cpus must be"),
+        ({"journal": 1}, "journal must be .*not 1"),
+        ({"fan": 5}, "fan must be .*not 5"),
     ],
 )
 def test_unknown_state_settings_are_refused(settings, message):
@@ -264,7 +263,7 @@ BY_ID = "/dev/disk/by-id/usb-Samsung"
         ("8:17", "sdb1", "partition of sdb"),
         ("8:32", "sdc", "sdc1 is in use \\(mounted on /mnt/user\\)"),
         ("8:48", "sdd", "part of dm-0"),
-        ("", "sdz", "not a block device"),
+        ("", "sdz", "block device"),
     ],
 )
 def test_a_device_that_is_in_use_is_refused_under_whatever_name(number, name, message):
@@ -280,7 +279,7 @@ def test_a_device_that_is_not_listed_as_expendable_is_refused():
         {"journal": "off"},
         {"precondition_mb": 1},
     ):
-        with pytest.raises(BadInput, match="not listed as expendable"):
+        with pytest.raises(BadInput, match="expendable"):
             plan(on_medium("8:0", "sda", features="04000000"), medium=Medium("/mnt/ssd", BY_ID), **wanted)
 
 
@@ -299,22 +298,23 @@ def test_swap_space_is_refused():
 
 def test_an_unknown_root_device_makes_everything_refused():
     blocks = BlockDevices.from_answers({**ANSWERS, "root": [["0:31"]]})
-    assert "no device is safe" in why_not_expendable("x", "8:0", ["x"], blocks)
+    assert why_not_expendable("x", "8:0", ["x"], blocks)
+    assert not why_not_expendable("x", "8:0", ["x"], BlockDevices.from_answers(ANSWERS))
 
 
 def test_an_expendable_medium_is_made_new_unjournalled_mounted_trimmed_and_filled():
     medium = Medium("/mnt/ssd", BY_ID, expendable=True)
     made = plan(on_medium("8:0", "sda"), medium=medium, file_system="new", journal="off", precondition_mb=64)
-    start = abouts(made).index("new ext4 on /dev/sda, everything on it lost")
-    assert abouts(made)[start:-1] == [
-        "new ext4 on /dev/sda, everything on it lost",
+    [start] = [at for at, about in enumerate(abouts(made)) if about.startswith("new ext4 on /dev/sda")]
+    _, *between, written = abouts(made)[start:-1]
+    assert between == [
         "ext4 journal off (was on)",
         "directory /mnt/ssd",
         "/dev/sda mounted on /mnt/ssd",
         "/mnt/ssd given to pi",
         "TRIM of /mnt/ssd",
-        "64 MiB written and removed",
     ]
+    assert written.startswith("64 MiB ")
 
 
 def test_a_medium_that_is_not_expendable_is_not_trimmed():
@@ -341,7 +341,7 @@ def test_a_medium_that_is_mounted_elsewhere_is_not_measured_by_mistake():
         "mount": [["179:2", "/"], ["8:0", "/media/pi/ssd"]],
         "medium": [["/dev/sda", "block", "8:0"]],
     }
-    with pytest.raises(BadInput, match=r"mounted on /media/pi/ssd, and /mnt/ssd is not on it"):
+    with pytest.raises(BadInput, match=r"/media/pi/ssd.*/mnt/ssd"):
         plan(state(**elsewhere, path=[["/mnt/ssd", "179:2"]]), medium=Medium("/mnt/ssd", BY_ID))
     made = plan(state(**elsewhere, path=[["/mnt/ssd", "8:0"]]), medium=Medium("/mnt/ssd", BY_ID))
     assert not [about for about in abouts(made) if "mounted" in about]

@@ -77,7 +77,8 @@ def test_an_unmounted_medium_is_mounted_searched_and_unmounted(medium, tmp_path)
 def test_two_media_of_one_path_are_searched_one_after_the_other(medium, tmp_path):
     done, left = restore(tmp_path, replace(medium, device="/dev/nowhere"), medium)
     assert len(done) == 2
-    assert left == ["NOT looked at: /dev/nowhere is not a block device of the board; mend it in rig.toml"]
+    [line] = left
+    assert line.startswith("NOT looked at: /dev/nowhere ") and "rig.toml" in line
 
 
 def test_a_medium_that_is_mounted_stays_mounted(medium, tmp_path):
@@ -88,17 +89,14 @@ def test_a_medium_that_is_mounted_stays_mounted(medium, tmp_path):
 
 def test_a_medium_that_cannot_be_searched_is_named(medium, tmp_path, monkeypatch):
     mount(medium.device, tmp_path / "elsewhere")
-    assert restore(tmp_path, medium)[1] == [
-        f"NOT looked at: {medium.device} is mounted on {tmp_path}/elsewhere, and {medium.path} is not on it: "
-        "unmount it, or mend path in rig.toml"
-    ]
+    [line] = restore(tmp_path, medium)[1]
+    assert line.startswith(f"NOT looked at: {medium.device} ") and f"{tmp_path}/elsewhere" in line
     subprocess.run(["umount", tmp_path / "elsewhere"], check=True)
     facts = read_facts(SHELL, journal=str(tmp_path / "journal"))
     with monkeypatch.context() as patched:
         patched.setattr(preparation, "read_facts", lambda *_, **__: replace(facts, rights="none"))
-        assert restore(tmp_path, medium)[1] == [
-            f"NOT looked at: {medium.path} is not mounted, and mounting it needs root rights"
-        ]
+        [line] = restore(tmp_path, medium)[1]
+        assert line.startswith(f"NOT looked at: {medium.path} ") and "root" in line
     while subprocess.run(["wipefs", "-q", "-a", medium.device], check=False).returncode:
         time.sleep(0.1)  # a mount namespace that another test has just made keeps the device busy for a moment
     [line] = restore(tmp_path, medium)[1]

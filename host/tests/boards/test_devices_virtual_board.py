@@ -132,7 +132,7 @@ def test_a_device_that_must_not_be_lost_is_refused(machine):
         for name, message in REFUSED.items():
             with pytest.raises(BadInput, match=message):
                 plan_for(shell, facts, Medium("/mnt/x", name, expendable=True), new, "/run/cpu")
-        with pytest.raises(BadInput, match="not listed as expendable"):
+        with pytest.raises(BadInput, match="expendable"):
             plan_for(shell, facts, Medium("/mnt/x", SSD), new, "/run/cpu")
     finally:
         shell.close()
@@ -242,7 +242,7 @@ def test_after_a_reboot_in_mid_run_the_board_is_put_back(machine, tmp_path, monk
     with contextlib.suppress(LinkFault):  # the board may go before it has answered
         device.shell.run(["sudo", "systemctl", "reboot"])
     list(lines)
-    with pytest.raises(LinkFault, match="has restarted and kept no files"):
+    with pytest.raises(LinkFault, match="restarted"):
         run.wait()
     assert device.restore() == []
     device.close()

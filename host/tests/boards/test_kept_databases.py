@@ -185,7 +185,7 @@ def test_a_kept_database_that_was_changed_is_not_copied(medium):
         file.write(b"x")
     place, ran = medium.copy()
     assert ran.returncode != 0
-    assert "was changed since it was loaded: measure.py restore --kept removes it" in ran.stderr
+    assert NAME in ran.stderr and "restore --kept" in ran.stderr
     assert not Path(place).exists()
 
 
@@ -254,7 +254,7 @@ def test_a_server_cannot_be_copied_and_the_reason_is_given(capsys):
     status = main(["--db", "mongodb", "--device", "rpi4", "--simulate", "--reset", "copy", "--dry-run"])
     [line] = capsys.readouterr().err.splitlines()
     assert status == BadInput.exit_code
-    assert "a server always keeps its files open" in line and "--reset load" in line
+    assert "--reset copy" in line and "--reset load" in line
 
 
 @pytest.mark.parametrize("file_system", ["new", "keep"])

@@ -28,6 +28,8 @@ from opjoule.results.comparison.index import read_index
 from opjoule.runs.record.run_record import RunRecord
 
 ROOT = Path(__file__).resolve().parents[3]
+GONE = "unplugged-7"
+"""Why a scripted cell cannot be measured."""
 READY = sorted((ROOT / "campaigns").glob("*.toml"))
 READY_AXES = {"sd-emmc-or-ssd": {"db", "storage"}, "three-engines": {"db", "workload", "storage"}}
 
@@ -94,21 +96,21 @@ def test_a_cell_that_was_cut_off_and_measured_again_counts_once(tmp_path, capsys
         for run in read_index(tmp_path / "out")[0]
     ]
     assert len(runs) == 5
-    assert dict(cells(runs))["runs with a result"] == ["2 of 2", "2 of 2"]
+    assert cells(runs)[0][1] == ["2 of 2", "2 of 2"]
 
 
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
-        ("repeats = 100000000", "repeats must be a whole number from 1 to 10000, not 100000000"),
+        ("repeats = 100000000", "not 100000000"),
         ("repeats = 9000", "18000 measurements"),
-        ('repeats = "5"', "repeats must be a whole number from 1 to 10000, not '5'"),
+        ('repeats = "5"', "not '5'"),
         ("retries = 9999999", "retries"),
         ("seed = -1", "seed"),
         ("seed = 99999999999999999999", "seed"),
-        ('name = "../../elsewhere"', "two.toml: name must be a name of a folder: up to 100 letters, "),
-        ('name = ""', "two.toml: name must be a name of a folder: up to 100 letters, "),
-        ("name = 5", "two.toml: name must be a name of a folder: up to 100 letters, "),
+        ('name = "../../elsewhere"', "name must be"),
+        ('name = ""', "name must be"),
+        ("name = 5", "name must be"),
     ],
 )
 def test_a_campaign_beyond_all_measure_is_refused_in_its_dry_run(tmp_path, capsys, wrong, says):
@@ -118,7 +120,9 @@ def test_a_campaign_beyond_all_measure_is_refused_in_its_dry_run(tmp_path, capsy
     (tmp_path / "two.toml").write_text(f"{wrong}\n{kept}")
     with pytest.raises(SystemExit, match="2"):
         main(["campaign", str(tmp_path / "two.toml"), "--dry-run"])
-    assert says in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert f"two.toml: {key}" in said or says.endswith("measurements")
+    assert says in said
 
 
 def test_a_dry_run_refuses_a_property_that_the_loader_does_not_know_and_tells_the_time(tmp_path, capsys):
@@ -170,11 +174,11 @@ def test_runs_of_several_programs_are_warned_of_and_recorded(tmp_path, capsys):
 def test_a_campaign_without_any_record_says_why_and_has_a_page(tmp_path, capsys):
     class Gone(ScriptedCampaign):
         def __call__(self, plan, place):
-            raise DeviceFault("the board is gone")
+            raise DeviceFault(GONE)
 
     campaign = Gone(file_of(tmp_path, repeats=1), tmp_path / "out")
     assert campaign.run() == DeviceFault.exit_code
-    assert "the board is gone" in (tmp_path / "out" / "report.html").read_text()
+    assert GONE in (tmp_path / "out" / "report.html").read_text()
 
 
 def test_a_run_without_a_record_does_not_take_the_name_of_one(tmp_path, capsys):
@@ -182,7 +186,7 @@ def test_a_run_without_a_record_does_not_take_the_name_of_one(tmp_path, capsys):
         def __call__(self, plan, place):
             self.measured.append("")
             if len(self.measured) == 1:
-                raise DeviceFault("the board is gone")
+                raise DeviceFault(GONE)
             return super().__call__(plan, place)
 
     campaign = Broken(file_of(tmp_path, repeats=1, retries=1), tmp_path / "out")
@@ -196,13 +200,13 @@ def test_a_cell_that_leaves_no_record_is_tried_again_the_next_time(tmp_path, cap
         def __call__(self, plan, place):
             if plan.board.medium == "sd":
                 self.measured.append("sd")
-                raise DeviceFault("the board is gone")
+                raise DeviceFault(GONE)
             return super().__call__(plan, place)
 
     campaign = Broken(file_of(tmp_path, repeats=1, retries=2), tmp_path / "out")
     assert campaign.run() == DeviceFault.exit_code
     assert campaign.measured.count("sd") == 3
-    assert "the board is gone" in {run.why for run in read_index(tmp_path / "out")[0]}
+    assert GONE in {run.why for run in read_index(tmp_path / "out")[0]}
     again = ScriptedCampaign(tmp_path / "two.toml", tmp_path / "out")
     assert again.run() == 0
     assert again.measured == ["1 sd"]
@@ -213,13 +217,13 @@ def test_what_would_fail_the_same_way_again_is_tried_once(tmp_path, capsys):
         def __call__(self, plan, place):
             if plan.board.medium == "sd":
                 self.measured.append("sd")
-                raise BadInput("the card is too small")
+                raise BadInput(GONE)
             return super().__call__(plan, place)
 
     campaign = Wrong(file_of(tmp_path, repeats=1, retries=2), tmp_path / "out")
     assert campaign.run() == BadInput.exit_code
     assert campaign.measured.count("sd") == 1
-    assert capsys.readouterr().err.count("the card is too small") == 1
+    assert capsys.readouterr().err.count(GONE) == 1
     again = ScriptedCampaign(tmp_path / "two.toml", tmp_path / "out")
     assert again.run() == 0 and again.measured == ["1 sd"]
 
@@ -320,38 +324,38 @@ def test_a_mistake_in_the_file_is_one_line(tmp_path, capsys, text):
     assert len(str(wrong.value)) > 30
 
 
-@pytest.mark.parametrize(
-    ("tables", "says"),
-    [
-        (
-            'db = "leveldb"\noperatoins = 9',
-            "[constants] unknown option 'operatoins': did you mean 'operations'?",
-        ),
-        (
-            'db = "leveldb"\noperations = "many"',
-            "the cell storage sd: operations must be a whole number of at least 1, not 'many'",
-        ),
-        (
-            'db = "leveldb"\ntarget = 2600',
-            "[constants] unknown option 'target': host/measure.py --help lists the ",
-        ),
-        (
-            'db = "leveldb"\nvalue-size = 0',
-            "the cell storage sd: value_size must be a whole number of at least 1, not 0",
-        ),
-        ("", 'db is missing: give it under [constants], for example db = "leveldb"'),
-        (
-            'db = "leveldb"\n[[where]]\nwhen = { storage = "sd" }\nthread = 4',
-            "[[where]] unknown option 'thread': did you mean 'threads'?",
-        ),
-    ],
-)
-def test_a_mistake_in_the_file_has_the_names_of_the_file(tmp_path, tables, says):
-    path = tmp_path / "wrong.toml"
+MISTAKES = [
+    ('db = "leveldb"\noperatoins = 9', "[constants] ", "'operatoins': did you mean 'operations'?"),
+    ('db = "leveldb"\noperations = "many"', "the cell storage sd: operations ", "'many'"),
+    ('db = "leveldb"\ntarget = 2600', "[constants] ", "'target'"),
+    ('db = "leveldb"\nvalue-size = 0', "the cell storage sd: value_size ", "not 0"),
+    ("", "db is missing", "[constants]"),
+    (
+        'db = "leveldb"\n[[where]]\nwhen = { storage = "sd" }\nthread = 4',
+        "[[where]] ",
+        "'thread': did you mean 'threads'?",
+    ),
+]
+"""Tables of a file -> where it says the mistake is, and what it is."""
+
+
+def mistake(folder: Path, tables: str) -> str:
+    path = folder / "wrong.toml"
     path.write_text(f'axes.storage = ["sd"]\n[constants]\ndevice = "rpi4"\nsimulate = true\n{tables}\n')
     with pytest.raises(BadInput) as wrong:
         CampaignFile.read(path)
-    assert str(wrong.value).startswith(f"{path}: {says}") and "--operat" not in str(wrong.value)
+    return str(wrong.value)
+
+
+@pytest.mark.parametrize(("tables", "place", "says"), MISTAKES)
+def test_a_mistake_in_the_file_has_the_names_of_the_file(tmp_path, tables, place, says):
+    said = mistake(tmp_path, tables)
+    assert said.startswith(f"{tmp_path}/wrong.toml: {place}") and says in said and "--operat" not in said
+
+
+def test_a_campaign_file_is_refused_in_the_words_of_the_golden_screen(tmp_path, golden):
+    said = [f"{tables}\n--> {mistake(tmp_path, tables)}" for tables, *_ in MISTAKES]
+    golden("refused-campaign-file", "\n\n".join(said), {tmp_path: "DIR"})
 
 
 def test_a_misspelt_property_is_reported_with_its_cell_before_the_plan(tmp_path, capsys):
@@ -360,7 +364,7 @@ def test_a_misspelt_property_is_reported_with_its_cell_before_the_plan(tmp_path,
     path.write_text(f'axes.db = ["leveldb"]\naxes.storage = ["sd"]\n[constants]\n{constants}\n')
     assert main(["campaign", str(path), "--out", str(tmp_path / "out"), "--dry-run"]) == BadInput.exit_code
     said = capsys.readouterr()
-    assert "the cell db leveldb, storage sd: unknown property leveldb.compresion=none" in said.err
+    assert "cell db leveldb, storage sd: " in said.err and "leveldb.compresion=none" in said.err
     assert not said.out
 
 
@@ -413,5 +417,5 @@ def test_the_page_of_a_campaign_is_written_after_each_run_and_goes_on_until_the_
 
     plans = [plan for plan, _ in _plans(campaign.file)]
     run_conditions(plans, tmp_path / "out", measured, seed=1, json=True, resume=True)
-    assert pages[0] == "" and len(pages) > 1 and all("The campaign goes on" in page for page in pages[1:])
-    assert "The campaign goes on" not in (tmp_path / "out/report.html").read_text()
+    assert pages[0] == "" and len(pages) > 1 and all('id="written"' in page for page in pages[1:])
+    assert 'id="written"' not in (tmp_path / "out/report.html").read_text()

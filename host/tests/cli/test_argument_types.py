@@ -18,14 +18,14 @@ def test_a_whole_number_may_have_an_exponent(text, value):
 
 @pytest.mark.parametrize("text", ["1.5", "1e-6", "1e19", "1e999", "0e6", "-1e6", "nan", "1_000", "\u0661", "9" * 5000])
 def test_what_is_no_whole_number_in_the_range_is_refused(text):
-    with pytest.raises(ValueError, match="must be a whole number of at least 1, not "):
+    with pytest.raises(ValueError, match="at least 1, not "):
         setting(text, Positive, texts=True)
 
 
 @pytest.mark.parametrize("kind", [Seconds, Seconds | None])
 @pytest.mark.parametrize("text", ["nan", "inf", "-1", "", "null", " 5"])
 def test_what_is_no_time_is_refused_also_where_none_is_a_default(kind, text):
-    with pytest.raises(ValueError, match="must be a number of seconds from 0 to 86400, not "):
+    with pytest.raises(ValueError, match="from 0 to 86400, not "):
         setting(text, kind, texts=True)
 
 
@@ -40,10 +40,10 @@ def test_a_value_may_be_written_in_a_way_of_its_own(kind, text, value):
 @pytest.mark.parametrize(
     ("kind", "text", "said"),
     [
-        (Percent, "100%", "must be a percentage above 0 and below 100, for example 3%, not '100%'"),
-        (Percent, "x%", "must be a percentage above 0 and below 100, for example 3%, not 'x%'"),
-        (TimeSpan, "0h", "must be a length of time, for example 90min, 2h or 3d, not '0h'"),
-        (CommandName, "\n", r"must be a name of 1 to 60 printable characters, not '\\n'"),
+        (Percent, "100%", "3%, not '100%'"),
+        (Percent, "x%", "3%, not 'x%'"),
+        (TimeSpan, "0h", "3d, not '0h'"),
+        (CommandName, "\n", r"1 to 60 .* not '\\n'"),
     ],
 )
 def test_what_is_not_written_so_is_refused_with_the_text(kind, text, said):

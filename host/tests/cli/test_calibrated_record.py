@@ -127,7 +127,7 @@ def test_the_result_says_what_it_shares_so_that_two_runs_are_compared_without_it
 def test_currents_beyond_the_calibration_are_not_corrected_and_the_fault_says_so(tmp_path, folder):
     record = recorded(tmp_path / "run", known(folder), 2.0)
     [fault] = record.faults
-    assert "does not apply to this trace: 100 % of the charge" in fault.line and fault.kind is NoticeKind.NOT_CALIBRATED
+    assert "100 % of the charge" in fault.line and fault.kind is NoticeKind.NOT_CALIBRATED
     result = read_result(tmp_path / "run").numbers
     assert result["power_w"]["value"] == pytest.approx(5.0 * SENSOR.current(2.0) / 0.998, rel=1e-3)
     assert result["power_w"]["u"] > 0.01 * result["power_w"]["value"]
@@ -137,7 +137,7 @@ def test_currents_beyond_the_calibration_are_not_corrected_and_the_fault_says_so
 def test_a_calibration_of_another_setting_is_refused_before_anything_is_recorded(folder):
     path = folder / f"{SENSOR_ID}.toml"
     path.write_text(path.read_text().replace("shunt_ohm = 0.1", "shunt_ohm = 0.02"))
-    with pytest.raises(CalibrationFault, match=r"was made with shunt=0\.02, and the meter is set to 0\.1"):
+    with pytest.raises(CalibrationFault, match=r"shunt=0\.02, .* 0\.1"):
         known(folder)
 
 
@@ -177,7 +177,7 @@ def test_a_sensor_is_called_by_label_and_address_or_by_its_meters_own_number(nam
 @pytest.mark.parametrize("label", ["", "../x", "a b", "-x", "x" * 49, "a/b"])
 def test_a_label_that_is_no_name_is_refused(label):
     name = f"serial:/dev/ttyACM0,label={label}"
-    with pytest.raises(BadInput, match=r"label must be letters.*for example bench-1"):
+    with pytest.raises(BadInput, match=r"label must be .*bench-1"):
         open_meter(name)
 
 
@@ -207,5 +207,5 @@ def test_the_rooms_temperature_is_read_from_rig_toml_or_refused_in_one_line(tmp_
     if good:
         assert read_rig(path).room.temperature_c == float(text)
         return
-    with pytest.raises(BadInput, match=r"\[room\] temperature_c must be a number from -40 to 85"):
+    with pytest.raises(BadInput, match=r"\[room\] temperature_c must be .* -40 to 85"):
         read_rig(path)

@@ -9,13 +9,13 @@ from opjoule.cli import databases
     ("built", "failed", "there", "words"),
     [
         ({"rocksdb": "9.10.0"}, {}, True, "built in, version 9.10.0"),
-        ({"leveldb": "1.23"}, {}, True, "not built yet: its first measurement"),
-        ({}, {}, True, "not built yet: its first measurement"),
+        ({"leveldb": "1.23"}, {}, True, "not built yet"),
+        ({}, {}, True, "not built yet"),
         (
             {"leveldb": "1.23"},
             {"rocksdb": "librocksdb.a is missing"},
             False,
-            "librocksdb.a is missing; its next",
+            "librocksdb.a is missing; ",
         ),
         ({"rocksdb": "9.10.0"}, {"lmdb": "liblmdb.a is missing"}, True, "built in, version 9.10.0"),
     ],

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from opjoule.base.errors import BadInput, of_system
+from opjoule.base.errors import INTERRUPTED, BadInput, of_system
 from opjoule.base.scripts import script_name
 from opjoule.base.terminal import Prompts
 from opjoule.boards.connection.line_process import LINE_MAX, LineProcess
@@ -43,7 +43,8 @@ def test_too_few_open_files_are_one_line_before_anything_is_made(tmp_path):
 
     ended = subprocess.run(words, check=False, capture_output=True, text=True, env=environment, preexec_fn=fewer)
     assert ended.returncode == 2
-    assert ended.stderr.splitlines()[-1].startswith("measure.py: at most 64 files may be open at once (ulimit -n)")
+    last = ended.stderr.splitlines()[-1]
+    assert last.startswith("measure.py: ") and " 64 " in last and "ulimit -n" in last
     assert not (tmp_path / "out").exists()
 
 
@@ -68,26 +69,21 @@ def test_a_folder_of_a_killed_process_goes_with_it(tmp_path):
     ("error", "said", "status"),
     [
         (
-            OSError(28, "No space left on device", "/mnt/run.json"),
-            "/mnt/run.json: No space left on device: free",
+            OSError(28, "ENOSPC", "/mnt/run.json"),
+            "/mnt/run.json: ENOSPC: free",
             1,
         ),
-        (OSError(30, "Read-only file system", "/mnt"), "/mnt: Read-only file system: give --out", 1),
-        (PermissionError(13, "Permission denied", __file__), f"'chmod u+rwX {__file__}' permits it", 1),
-        (OSError(99, "Cannot assign requested address"), "give one that 'ip address' lists", 1),
-        (OSError(98, "Address already in use"), "another program uses this port", 1),
-        (FileNotFoundError(2, "No such file", "/gone"), "removed while it was in use", 1),
-        (
-            FileNotFoundError(2, "No such file or directory", "/nosuch/dir/x"),
-            "/nosuch/dir/x: No such file or directory: the folder /nosuch/dir does not exist, or was removed while it "
-            "was in use: make it, or name another",
-            1,
-        ),
-        (IsADirectoryError(21, "Is a directory", "report.html"), "a directory is in the place of a file", 1),
+        (OSError(30, "EROFS", "/mnt"), "/mnt: EROFS: give --out", 1),
+        (PermissionError(13, "EACCES", __file__), f"'chmod u+rwX {__file__}'", 1),
+        (OSError(99, "EADDRNOTAVAIL"), "'ip address'", 1),
+        (OSError(98, "EADDRINUSE"), "EADDRINUSE: another", 1),
+        (FileNotFoundError(2, "ENOENT", "/gone"), "/gone: ENOENT: ", 1),
+        (FileNotFoundError(2, "ENOENT", "/nosuch/dir/x"), "/nosuch/dir/x: ENOENT: the folder /nosuch/dir ", 1),
+        (IsADirectoryError(21, "EISDIR", "report.html"), "report.html: EISDIR: ", 1),
         (OSError("odd"), "odd: run host/measure.py doctor", 1),
-        (MemoryError(), "not enough memory", 1),
-        (RuntimeError("can't start new thread"), "can't start new thread: raise 'ulimit -u'", 1),
-        (OSError(40, "is a link", "runs/x/run.json"), "runs/x/run.json: is a link: give the file itself", 1),
+        (MemoryError(), "memory", 1),
+        (RuntimeError("can't start new thread"), "'ulimit -u'", 1),
+        (OSError(40, "ELOOP", "runs/x/run.json"), "runs/x/run.json: ELOOP: ", 1),
         (subprocess.TimeoutExpired(["x"], 5), "timed out", 1),
         (KeyboardInterrupt(), "interrupted", 130),
         (BadInput("two\nlines of \x1b[31m\udce9"), r"two lines of \x1b[31m\udce9", 2),
@@ -106,7 +102,7 @@ def test_every_failure_is_one_line_with_its_status(capsys, error, said, status):
 def test_a_file_of_another_user_is_not_to_be_taken_over(monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: Path(__file__).stat().st_uid + 1)
     said = of_system(PermissionError(13, "Permission denied", f"{__file__}/not/there"))
-    assert f"{__file__} belongs to another user" in said and "chown" not in said
+    assert said.startswith(f"{__file__}/not/there: ") and "another user" in said and "chown" not in said
 
 
 def test_one_line_leaves_ordinary_text_alone():
@@ -159,7 +155,8 @@ def test_a_signal_that_came_before_python_was_ready_is_one_line(tmp_path, number
         check=False,
     )
     assert ended.returncode == 130
-    assert ended.stderr.splitlines() == ["measure.py: interrupted before anything was done"]
+    [line] = ended.stderr.splitlines()
+    assert line.startswith("measure.py: interrupted ") and "record" not in line
 
 
 def test_a_ctrl_c_in_text_that_python_executes_ends_with_the_same_status(tmp_path):
@@ -180,9 +177,8 @@ def test_a_ctrl_c_in_text_that_python_executes_ends_with_the_same_status(tmp_pat
         check=False,
     )
     assert ended.returncode == 130
-    assert ended.stderr.splitlines() == [
-        "measure.py: interrupted by the user (Ctrl-C); a record already begun is kept, with status partial"
-    ]
+    [line] = ended.stderr.splitlines()
+    assert line.startswith(f"measure.py: {INTERRUPTED}; ") and "partial" in line
 
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -217,7 +213,7 @@ def test_a_signal_at_a_question_is_one_line(tmp_path, number):
         said = running.communicate(timeout=120)[1].splitlines()
     assert running.returncode == 130
     by = "the user (Ctrl-C)" if number == signal.SIGINT else number.name
-    assert said[-1] == f"measure.py: interrupted by {by}; a record already begun is kept, with status partial"
+    assert said[-1].startswith(f"measure.py: interrupted by {by}; ") and "partial" in said[-1]
     assert not (tmp_path / "rig.toml").exists()
 
 
@@ -370,11 +366,11 @@ def test_init_offers_a_sensors_name_that_no_calibration_bears_and_says_which_it_
         return "local" if question.startswith("Connection") else "yes" if replaces else ""
 
     assert run_init(InitOptions(rig=tmp_path / "rig.toml"), Prompts(line)) == 0
-    assert "Name of the sensor, as on a sticker on its breakout (bench-2): " in asked
+    assert sum(question.endswith("(bench-2): ") for question in asked) == 1
     assert "label=bench-2" in (tmp_path / "rig.toml").read_text()
     monkeypatch.setattr(init, "_free_label", lambda: "bench-1")
     run_init(InitOptions(rig=tmp_path / "rig.toml"), Prompts(line))
-    assert f"{tmp_path}/bench-1@0x40.toml will be used: it must belong to this very" in capsys.readouterr().out
+    assert f"{tmp_path}/bench-1@0x40.toml" in capsys.readouterr().out
 
 
 def test_init_takes_another_kind_of_meter_by_its_name_and_refuses_what_it_does_not_know(tmp_path, capsys):
@@ -389,7 +385,7 @@ def test_init_takes_another_kind_of_meter_by_its_name_and_refuses_what_it_does_n
     assert run_init(InitOptions(rig=tmp_path / "rig.toml"), Prompts(line)) == 0
     assert 'port = "km003c:KM1,rate=200"' in (tmp_path / "rig.toml").read_text()
     said = capsys.readouterr().out + "".join(asked)
-    assert "rate must be a number, not 'fast'" in said and "monsoon, ppk2, joulescope, km003c, fnirsi" in said
+    assert "rate must be" in said and "'fast'" in said and "monsoon, ppk2, joulescope, km003c, fnirsi" in said
 
 
 def test_init_checks_each_answer_and_writes_only_what_it_can_read_again(tmp_path, capsys):
@@ -422,12 +418,8 @@ def test_init_checks_each_answer_and_writes_only_what_it_can_read_again(tmp_path
     assert 'port = "serial:/dev/ttyACM0,shunt=0.02,shunt_tolerance=0.5%,shunt_ppm=75,kelvin=yes,label=left"' in rig_toml
     assert "[supply]\nsense_ohm = 0.01" in rig_toml
     said = capsys.readouterr().out + "".join(asked)
-    assert "'perhaps' is neither yes nor no" in said and "'much' is not a resistance" in said
-    assert (
-        "meter option shunt must be 0.0001 to 10 ohm, 0.02 for R020; several sensors: 0.02+0.1, not 'R020'" in said
-        and "not 'half%'" in said
-        and "Shunt: 0.02 ohm ±0.5 %, shunt= in rig.toml" in said
-    )
-    assert "meter option label must be letters, digits" in said and "Sensor left: not calibrated yet" in said
-    assert "telnet:pi" in said and "pin 17" in said and "'here' is not an absolute path" in said
+    for refused in ("'perhaps' is", "'much' is", "not 'R020'", "not 'half%'", "telnet:pi", "pin 17", "'here' is"):
+        assert refused in said, "each is asked for again"
+    assert "meter option label must be" in said and "Sensor left: " in said
+    assert "Shunt: 0.02 ohm ±0.5 %, " in said
     assert [path.name for path in tmp_path.iterdir()] == ["rig.toml"]

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from opjoule.base.errors import BadInput
+from opjoule.base.notices import NoticeKind
 from opjoule.energy.trace.imported.trace_file import read_trace_file
 from opjoule.energy.trace.journal import read_trace
 from opjoule.energy.trace.power_trace import Gap
@@ -99,9 +100,9 @@ def test_any_table_by_a_small_mapping(tmp_path):
     mapping = {"time": "stamp:us", "current": "board:mA", "voltage": "rail:mV"}
     trace = read_trace_file(path, mapping)
     assert (trace.current_a[0], trace.voltage_v[0]) == pytest.approx((0.6, 5.1))
-    with pytest.raises(BadInput, match="no column with a unit of time"):
+    with pytest.raises(BadInput, match="unit of time"):
         read_trace_file(path, {})
-    with pytest.raises(BadInput, match="has no unit of current"):
+    with pytest.raises(BadInput, match=r"board.* unit of current"):
         read_trace_file(path, mapping | {"current": "board"})
     with pytest.raises(BadInput, match="no column 'amps'"):
         read_trace_file(path, mapping | {"current": "amps:A"})
@@ -132,32 +133,32 @@ def test_a_row_without_a_current_has_the_voltage_of_the_nearest_row(tmp_path):
     text = "time (s),current (A),power (W)\n0,1,4\n1,0,0.5\n2,0,0.5\n3,0,0.5\n4,,5\n5,1,6\n"
     trace = read_trace_file(file(tmp_path, text), {})
     assert trace.voltage_v == pytest.approx([4.0, 4.0, 4.0, 6.0, np.nan, 6.0], nan_ok=True)
-    assert any(note == "voltage of 3 rows from the nearest row that gives one" for note in trace.notes)
+    assert any(note.startswith("voltage of 3 rows ") for note in trace.notes)
 
 
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
         ("time (s),current (A),power (W)\n0,0.5,0\n1,0.5,2500\n2,0.5,2500\n", "line 3: voltage of 5000 V"),
-        ("time (s),current (A),power (W)\n0,0,0\n1,0,0\n2,0,0\n", "no row gives a voltage"),
-        ("time (s),voltage (V),power (W)\n0,0,1\n1,0,1\n2,0,1\n", "no row gives a voltage"),
+        ("time (s),current (A),power (W)\n0,0,0\n1,0,0\n2,0,0\n", "no row .* voltage"),
+        ("time (s),voltage (V),power (W)\n0,0,1\n1,0,1\n2,0,1\n", "no row .* voltage"),
         ("time (s),current (A),power (W)\n0,1,5\n1,0,1e6\n2,1,5\n", "line 3: current of 200000 A"),
-        ("time (s),current (A),power (W)\n0,1,\n1,,5\n2,1,\n", "fewer than two rows"),
+        ("time (s),current (A),power (W)\n0,1,\n1,,5\n2,1,\n", "two rows"),
         ("", "no header"),
         ("1,2\n3,4\n", "no header"),
         (POWERTOOL, "no header"),
         (POWERTOOL + "0,1,2,3\nx,1,2,3\n", "trace.csv"),
-        (POWERTOOL + "0,1,2,3\n0.2,1,2,3\n0.2,1,2,3\n", "does not increase at row 3"),
+        (POWERTOOL + "0,1,2,3\n0.2,1,2,3\n0.2,1,2,3\n", "at row 3"),
         (
             "time (s),current (A),voltage (V)\n0,1,5\n1e12,1,5\n2e12,1,5\n",
-            "spans 2e.12 s; the limit is 1000000000 s",
+            r"2e.12 s; .* 1000000000 s",
         ),
         (
             "time (ns),current (A),voltage (V)\n0,1,5\n1,1,5\n1.2,1,5\n",
-            "rows 2 and 3 of data are less than 1 ns",
+            "rows 2 and 3 .* 1 ns",
         ),
-        (POWERTOOL + "0.1,1,2,3\n", "fewer than two rows"),
-        (POWERTOOL + "0,1,2,3\n1e-6,1,2,3\n2e-6,1,2,3\n1e6,1,2,3\n", "most of them have no row"),
+        (POWERTOOL + "0.1,1,2,3\n", "two rows"),
+        (POWERTOOL + "0,1,2,3\n1e-6,1,2,3\n2e-6,1,2,3\n1e6,1,2,3\n", "have no row"),
     ],
 )
 def test_what_cannot_be_read_is_one_plain_line(tmp_path, text, complaint):
@@ -207,7 +208,8 @@ def test_rows_at_the_meters_greatest_current_are_clipped_and_reported(tmp_path):
     assert command(file(tmp_path, text), "--out", out).returncode == 0
     assert np.flatnonzero(read_trace(out).clipped).tolist() == list(range(400, 410))
     (fault,) = json.loads((out / "run.json").read_text())["notices"]
-    assert "10 rows at or beyond the 6 A of monsoon-hvpm" in fault["line"]
+    assert fault["kind"] == NoticeKind.CLIPPED
+    assert "10 rows " in fault["line"] and "6 A of monsoon-hvpm" in fault["line"]
 
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -293,10 +293,7 @@ def test_edges_without_a_partner_are_counted_and_too_many_are_a_fault():
     assert edges["board_unmatched"] == 1790 - int(seen.sum())
     missed = edges["board_unmatched"] - edges["board_invisible"]  # those beside the run are not looked for
     whole = missed + edges["matched"]
-    assert (
-        len(alignment.edges.faults()) == 1
-        and f"{missed} of {whole} edges of the board" in alignment.edges.faults()[0].line
-    )
+    assert len(alignment.edges.faults()) == 1 and f"{missed} of {whole} edges" in alignment.edges.faults()[0].line
 
 
 def test_edges_that_the_board_makes_after_the_meter_was_stopped_are_no_fault_and_those_in_the_run_are():

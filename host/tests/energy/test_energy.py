@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from opjoule.base.errors import GapError, WindowError
+from opjoule.base.units import Cause
 from opjoule.energy.baseline import idle_power, marginal_energy
 from opjoule.energy.cells import Cells
 from opjoule.energy.step_integral import StepIntegral
@@ -239,7 +240,7 @@ def test_clipped_samples_make_the_energy_a_lower_bound_without_an_uncertainty():
     assert result.clipped_samples == 2
     assert result.clipped_s == pytest.approx(2 * PERIOD_NS * 1e-9)
     assert result.energy.u is None
-    assert "2 samples at the end of the meter's range: at least this" in result.energy.reason
+    assert result.energy.cause is Cause.LOWER_BOUND and "2 samples" in result.energy.reason
 
 
 def test_clipped_samples_outside_the_window_change_nothing():

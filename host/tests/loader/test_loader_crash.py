@@ -77,7 +77,7 @@ def test_berkeley_db_without_a_log_is_refused_and_a_resumed_load_starts_over(tmp
     line = [LOADER, "run", "--db", "berkeleydb", "--path", path, "--workload", workload]
     refused = subprocess.run([str(part) for part in line], capture_output=True, text=True, timeout=600, check=False)
     assert refused.returncode == 4
-    assert "died before it closed" in refused.stderr
+    assert str(path) in refused.stderr
     assert len(refused.stderr.splitlines()) == 1
     summary = run_loader([LOADER], "load", "berkeleydb", path, workload, "--resume")
     assert summary["resumed"]["records_before"] == 0

@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 from opjoule.base.errors import BadInput, MeterFault
+from opjoule.base.notices import NoticeKind
 from opjoule.clocks.exchanges import Exchange, fit_exchanges
 from opjoule.energy.trace.journal import TraceJournal, read_trace
 from opjoule.energy.trace.power_trace import PowerTrace
@@ -160,7 +161,7 @@ def test_a_supply_that_the_meter_cut_is_a_fault_where_it_was_cut(channel, chunk)
     assert [(event.name, event.count, event.meter_ns) for event in faults] == expected
     summary = CaptureSummary(losses=taker.losses())
     [line] = summary.notices()
-    assert "cut the board's supply (overcurrent_or_overheating 1" in line.line
+    assert line.kind is NoticeKind.METER and "overcurrent_or_overheating 1" in line.line
 
 
 def test_an_output_that_was_off_from_the_start_is_no_fault():
@@ -181,7 +182,7 @@ def test_the_drop_count_counts_only_once_it_counts():
 
 
 def test_bytes_that_are_no_packets_are_refused():
-    with pytest.raises(MeterFault, match="not a whole number of packets"):
+    with pytest.raises(MeterFault, match="packets"):
         decode(bytes(65))
     with pytest.raises(MeterFault, match="claims 7 observations"):
         decode(bytes([0, 0, 0, 7] + [0] * 60))
@@ -199,14 +200,14 @@ def test_a_stream_without_calibration_ends_with_its_reason():
 @pytest.mark.parametrize(
     ("name", "complaint"),
     [
-        ("monsoon:voltage=14", "outside the 0.8 to 13.5 V of HVPM: power stays off"),
+        ("monsoon:voltage=14", "outside the 0.8 to 13.5 V"),
         ("monsoon:voltage=5.6", "outside the board's 4.75 to 5.25 V"),
         ("monsoon:model=lvpm,voltage=4.2", "channel=usb"),
         ("monsoon:limit=20", "outside the 15.625 A"),
-        ("monsoon:volts=5", "unknown key 'volts': known are channel, label, limit, model, usb, voltage"),
-        ("monsoon:voltage=five", "voltage must be a number, not 'five'"),
-        ("monsoon:channel=aux", "channel must be main or usb, not 'aux'"),
-        ("monsoon:model=x", "model must be hvpm or lvpm, not 'x'"),
+        ("monsoon:volts=5", "'volts': known are channel, label, limit, model, usb, voltage"),
+        ("monsoon:voltage=five", "voltage must be .*'five'"),
+        ("monsoon:channel=aux", "channel must be .*'aux'"),
+        ("monsoon:model=x", "model must be .*'x'"),
         ("monsoon:channel=usb,usb=off", "measures nothing"),
     ],
 )
@@ -276,7 +277,7 @@ def test_the_usb_channel_turns_the_pass_through_on(opened):
 
 
 def test_another_model_than_asked_is_refused(opened):
-    with pytest.raises(MeterFault, match="it is a LVPM, not a HVPM"):
+    with pytest.raises(MeterFault, match="LVPM, not a HVPM"):
         opened(hardware=LV_UNIT).open()
 
 
@@ -305,7 +306,7 @@ def waiter(monkeypatch):
 
 
 def test_a_missing_device_is_one_plain_line_after_the_time_of_a_reset(waiter, capsys):
-    with pytest.raises(MeterFault, match=r"Unable to find device.*plugged in"):
+    with pytest.raises(MeterFault, match=r"find device.*plugged in"):
         MonsoonMeter(MonsoonSettings(), Absent).open()
     [said] = capsys.readouterr().err.splitlines()
     assert waiter.now_s == 10.0 and "up to 10 s" in said
@@ -356,7 +357,7 @@ def test_a_reader_process_that_dies_is_reported(opened):
         while True:
             meter.read(1.0)
 
-    with pytest.raises(MeterGone, match="reader process has ended"):
+    with pytest.raises(MeterGone, match="process has ended"):
         read_on()
 
 

@@ -139,7 +139,7 @@ def test_a_pulled_cable_is_told():
 
 def test_what_does_not_fit_is_one_line_with_a_remedy(monkeypatch):
     monkeypatch.setattr("opjoule.meters.powersensor3.ANSWER_S", 0.3)
-    with pytest.raises(BadInput, match="pair must be a pair of sensors from 0 to 3, not '4'"):
+    with pytest.raises(BadInput, match=r"pair must be .*'4'"):
         open_meter("powersensor3:/dev/ttyACM0,pair=4")
     for memory, pair, error, said in (
         (settings(used=(0, 1)), "", BadInput, r"pairs 0 \(board\), 1 \(disk\) are on: say which one"),

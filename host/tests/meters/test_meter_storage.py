@@ -152,13 +152,13 @@ def test_both_are_closed_if_one_does_not_open(monkeypatch):
     plug_in(monkeypatch)
     from opjoule.meters.fnirsi import FnirsiMeter
 
-    with pytest.raises(MeterFault, match="none is plugged in"):
+    with pytest.raises(MeterFault, match=r"fnirsi.* plugged in"):
         WithStorageMeter(board, FnirsiMeter(), 0).open()
     assert board.closed
 
 
 def test_one_meter_cannot_be_both():
-    with pytest.raises(BadInput, match="is also the board's meter"):
+    with pytest.raises(BadInput, match="km003c"):
         open_meters("km003c", "km003c")
 
 

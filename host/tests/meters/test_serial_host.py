@@ -143,11 +143,11 @@ def test_a_number_is_reported_where_there_is_a_name_that_stays(tmp_path, tty):
 def test_a_user_outside_the_ports_group_is_told_how_to_get_in(computer):
     computer.may_open = False
     [line] = computer.obstacles()
-    assert "belongs to the group dialout, and eve is not in it" in line
+    assert "group dialout" in line and "eve" in line
     assert "sudo usermod -aG dialout eve" in line
     computer.user = "ada"
     [line] = computer.obstacles()
-    assert "ada is in the group dialout, but not in this session -> log out" in line
+    assert "group dialout" in line and "usermod" not in line and "log out" in line
 
 
 def test_doctor_brings_each_as_a_line_to_mend(tmp_path, monkeypatch):

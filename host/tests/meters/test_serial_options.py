@@ -53,26 +53,36 @@ def test_the_centre_of_the_shunt_s_mean_lies_where_the_chip_converts_it(chip, sh
 
 def test_a_voltage_that_would_never_be_read_again_is_refused():
     settings = SensorSettings(**KIND.address("/dev/x,mode=shunts,bus_every=0").options.settings)
-    with pytest.raises(BadInput, match=r"bus_every=0: the supply's voltage would be read only once"):
+    with pytest.raises(BadInput, match=r"bus_every=0: "):
         INA219.times(settings)
 
 
-@pytest.mark.parametrize(
-    ("rest", "message"),
-    [
-        ("/dev/x,mod=pairs", "did you mean 'mode'"),
-        ("/dev/x,pairs", "unknown key 'pairs': known are adc, .*; write serial:PORT, for example"),
-        ("/dev/x,adc=13", "meter 'serial:/dev/x,adc=13': adc must be one of 9, 10, 11, 12, .*, not '13'"),
-        ("/dev/x,range=100", "range must be one of 40, 80, 160, 320, not '100'"),
-        ("/dev/x,bus_every=-1", "bus_every must be a whole number from 0 to 255, not '-1'"),
-        ("/dev/x,sensors=0+0", r"sensors must be the sensors' numbers, each once, for example 0\+1, not '0\+0'"),
-        ("/dev/x,sensors=", "sensors must be the sensors' numbers"),
-        ("/dev/x,label=my sensor", "label must be letters, digits, .*, not 'my sensor'"),
-    ],
-)
+REFUSED = [
+    ("/dev/x,mod=pairs", "did you mean 'mode'"),
+    ("/dev/x,pairs", "'pairs': known are adc, .*serial:PORT"),
+    ("/dev/x,adc=13", "meter 'serial:/dev/x,adc=13': adc must be .*, not '13'"),
+    ("/dev/x,range=100", "range must be .* not '100'"),
+    ("/dev/x,bus_every=-1", "bus_every must be .* not '-1'"),
+    ("/dev/x,sensors=0+0", r"sensors must be .* not '0\+0'"),
+    ("/dev/x,sensors=", "sensors must be"),
+    ("/dev/x,label=my sensor", "label must be .* not 'my sensor'"),
+]
+"""What follows "serial:" -> pattern of its refusal."""
+
+
+@pytest.mark.parametrize(("rest", "message"), REFUSED)
 def test_what_there_is_not_is_one_clear_line(rest, message):
     with pytest.raises(BadInput, match=message):
         KIND.address(rest)
+
+
+def test_options_are_refused_in_the_words_of_the_golden_screen(golden):
+    said = []
+    for rest, _ in REFUSED:
+        with pytest.raises(BadInput) as caught:
+            KIND.address(rest)
+        said.append(str(caught.value))
+    golden("refused-meter-options", "\n".join(said))
 
 
 def test_the_shunt_is_the_users():
@@ -91,9 +101,9 @@ def test_the_shunt_is_the_users():
         ("shunt=20", "shunt must be 0.0001 to 10 ohm, 0.02 for R020; several sensors: .*, not '20'"),
         ("shunt=nan", "shunt must be 0.0001 to 10 ohm, .*, not 'nan'"),
         ("shunt=R020", "shunt must be .*, not 'R020'"),
-        ("shunt_tolerance=1", "shunt_tolerance must be at most 0.2; for 1 % write 0.01 or 1%, not '1'"),
-        ("shunt_ppm=-1", "shunt_ppm must be 0 to 5000 ppm per kelvin, not '-1'"),
-        ("kelvin=maybe", "kelvin must be yes or no, not 'maybe'"),
+        ("shunt_tolerance=1", "shunt_tolerance must be .*, not '1'"),
+        ("shunt_ppm=-1", "shunt_ppm must be .*, not '-1'"),
+        ("kelvin=maybe", "kelvin must be .*, not 'maybe'"),
     ],
 )
 def test_a_shunt_that_is_none_is_one_clear_line(options, message):

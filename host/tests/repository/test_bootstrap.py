@@ -399,11 +399,12 @@ def test_set_up_ends_where_no_needed_engine_is_left(tmp_path, monkeypatch, asked
     monkeypatch.setattr(loader_build, "BUILD", tmp_path)
     needs = bootstrap.Needs(engines=frozenset(asked), test=test)
     if raises:
-        with pytest.raises(bootstrap.SetupError, match="rocksdb is left out: no library"):
+        with pytest.raises(bootstrap.SetupError, match=r"rocksdb .*: no library"):
             bootstrap._check_engines({"rocksdb": "no library"}, needs)
     else:
         bootstrap._check_engines({"rocksdb": "no library"}, needs)
-        assert said == ["  NOTE: rocksdb is left out: no library"]
+        [line] = said
+        assert line.startswith("  NOTE: rocksdb ") and line.endswith(": no library")
     assert loader_build.failed_engines(tmp_path) == {"rocksdb": "no library"}
     bootstrap._check_engines({}, needs)
     assert loader_build.failed_engines(tmp_path) == ({} if "rocksdb" in asked else {"rocksdb": "no library"})
@@ -469,7 +470,7 @@ def test_what_no_further_command_could_mend_ends_set_up_at_once(apt, tmp_path, m
     monkeypatch.setattr(system_packages.os, "geteuid", lambda: 1000)
     monkeypatch.setattr(system_packages.this_computer, "without_packages", lambda: "")
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(logged_commands.Lasting, match=r"no sudo: as root run .* g\+\+ .* libleveldb-dev"):
+    with pytest.raises(logged_commands.Lasting, match=r"no sudo: .* g\+\+ .* libleveldb-dev"):
         system_packages.install_sections(["loader"], ["leveldb"], tmp_path / "log")
 
 
@@ -504,7 +505,8 @@ def test_a_second_set_up_waits_for_the_first_and_finds_its_steps_done(tmp_path, 
         bootstrap._store_stamp(step, bootstrap._fingerprint(step), ())
     second.join(60)
     assert not second.is_alive() and ran == []
-    assert said == ["Set-up: another one is running in this folder; waiting for it"]
+    [line] = said
+    assert line.startswith("Set-up: another ")
     step.stamp.unlink()
     bootstrap.set_up(bootstrap.Needs())
     assert len(ran) == 1
@@ -528,7 +530,7 @@ def test_a_long_step_says_how_much_of_it_is_built(tmp_path, monkeypatch):
     monkeypatch.setattr(bootstrap, "say", say)
     bootstrap._run_lane([bootstrap.Step("step", "a step", (), build, folder=tmp_path)])
     begins, counted, *_, ends = said
-    assert begins == "  a step ..." and ends.startswith("  a step: done in ")
+    assert begins == "  a step ..." and ends.startswith("  a step: done ")
     assert counted.startswith("  a step: 18 of 49 parts built after ")
 
 

@@ -47,7 +47,7 @@ def test_the_first_block_is_read_without_its_comments(page):
 
 @pytest.mark.parametrize("page", ["# T\n\ntext\n", "```\n# nothing\n```\n"])
 def test_a_page_without_a_command_is_refused(page):
-    with pytest.raises(ValueError, match="no code block with a command"):
+    with pytest.raises(ValueError, match="no code block"):
         readme_commands.first_commands(page)
 
 
@@ -126,7 +126,7 @@ def test_a_root_without_a_lender_keeps_its_own_compiler():
 
 
 def test_a_commit_that_the_clone_lacks_is_named():
-    with pytest.raises(ValueError, match="commit 0000000000 is not in this clone"):
+    with pytest.raises(ValueError, match="commit 0000000000 "):
         fresh_rows.readme_at("0000000000")
 
 
@@ -293,13 +293,14 @@ def test_only_root_can_run_it_and_one_line_says_so(monkeypatch, capsys):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setattr(signal, "signal", lambda *_: None)
     assert fresh_roots.main(["--only", ROWS[0].name]) == 1
-    assert capsys.readouterr().err == ("fresh_roots.py: only root can make and enter roots: start it with sudo\n")
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith("fresh_roots.py: ") and "sudo" in line
 
 
 def test_a_disk_that_is_too_full_is_named_with_what_it_needs(tmp_path, monkeypatch):
     monkeypatch.setattr(fresh_roots, "FRESH", tmp_path)
     monkeypatch.setattr(shutil, "disk_usage", lambda folder: shutil._ntuple_diskusage(10**10, 9 * 10**9, 10**9))
-    with pytest.raises(SetupError, match=r"1\.0 GB free; a root needs 8 GB"):
+    with pytest.raises(SetupError, match=r"1\.0 GB free; .* 8 GB"):
         fresh_roots.check_space()
 
 

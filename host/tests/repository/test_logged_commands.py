@@ -12,24 +12,24 @@ def failing(*said, log, status=1):
 @pytest.mark.parametrize(
     ("said", "reason"),
     [
-        ("E: Failed to fetch http://x/y.deb  Temporary failure resolving x", "no way to the network"),
+        ("E: Failed to fetch http://x/y.deb  Temporary failure resolving x", "network"),
         (
             "Failed to establish a new connection: [Errno -3] Temporary failure in name resolution",
-            "no way to the network",
+            "network",
         ),
-        ("error: dns error: failed to lookup address information", "no way to the network"),
+        ("error: dns error: failed to lookup address information", "network"),
         (
             "Could not connect to 127.0.0.1:9 (127.0.0.1). - connect (111: Connection refused)",
-            "no way to the network",
+            "network",
         ),
-        ("ERROR: [Errno 28] No space left on device", "a disk is full"),
-        ("E: You do not have enough free space: not enough free space in /var/cache", "a disk is full"),
+        ("ERROR: [Errno 28] No space left on device", "disk is full"),
+        ("E: You do not have enough free space: not enough free space in /var/cache", "disk is full"),
         (
             "ssl.SSLCertVerificationError: [SSL: CERTIFICATE_VERIFY_FAILED] unable to get issuer",
             "not trusted",
         ),
-        ("g++: fatal error: Killed signal terminated program cc1plus", "not enough memory for a compiler"),
-        ("mkdir: cannot create directory: Read-only file system", "a file system is read-only"),
+        ("g++: fatal error: Killed signal terminated program cc1plus", "memory"),
+        ("mkdir: cannot create directory: Read-only file system", "is read-only"),
     ],
 )
 def test_a_failure_of_the_computer_is_one_line(tmp_path, said, reason):
@@ -42,7 +42,7 @@ def test_a_failure_of_the_computer_is_one_line(tmp_path, said, reason):
 def test_packages_that_apt_does_not_know_because_it_reached_nothing(tmp_path):
     """apt-get update ends with 0 where it reaches no mirror."""
     failing("W: Failed to fetch http://x/InRelease  Could not resolve x", log=tmp_path / "log", status=0)
-    with pytest.raises(SetupError, match="no way to the network"):
+    with pytest.raises(SetupError, match="network"):
         failing("E: Unable to locate package cmake", log=tmp_path / "log")
 
 

@@ -58,8 +58,7 @@ def test_a_test_that_passes_the_second_time_only_is_named_as_unsteady(tmp_path, 
     command = script(tmp_path, text + "print('what went wrong')\nsys.exit(not seen)\n")
     status, out = run(Part("one", "", (command,), command), monkeypatch, capfd)
     assert status == 0
-    assert "== the last lines of one, which is UNSTEADY:\nwhat went wrong\n" in out
-    assert "passed the second time only: one" in out
+    assert "one, which is UNSTEADY:\nwhat went wrong\n" in out and "second time only: one" in out
 
 
 def test_a_test_that_fails_twice_fails_with_its_first_lines_repeated(tmp_path, monkeypatch, capfd):
@@ -67,7 +66,7 @@ def test_a_test_that_fails_twice_fails_with_its_first_lines_repeated(tmp_path, m
     again = (*command, "again")
     status, out = run(Part("one", "", (command,), again), monkeypatch, capfd)
     assert status == 1
-    assert out.endswith("== the last lines of one, which failed:\nfirst\nparts failed: one\n0 passed, 1 failed\n")
+    assert out.endswith("one, which failed:\nfirst\nparts failed: one\n0 passed, 1 failed\n")
 
 
 def test_only_the_last_command_runs_again(tmp_path):
@@ -80,7 +79,7 @@ def test_only_the_last_command_runs_again(tmp_path):
 def test_a_measurement_in_real_time_may_pass_the_second_time(tmp_path, monkeypatch, capfd):
     status, out = run(host_part(tmp_path, measures=PASSES_SECOND), monkeypatch, capfd)
     assert status == 0
-    assert "passed the second time only: tests" in out
+    assert "second time only: tests" in out
 
 
 @pytest.mark.slow
@@ -89,7 +88,7 @@ def test_any_other_test_fails_the_first_time(tmp_path, monkeypatch, capfd):
     steady = PASSES_SECOND.replace("@pytest.mark.end_to_end\n", "")
     status, out = run(host_part(tmp_path, computes=steady), monkeypatch, capfd)
     assert status == 1
-    assert "failed, and only end-to-end tests run again: test_computes.py::test_measures" in out
+    assert "run again: test_computes.py::test_measures" in out
 
 
 @pytest.mark.slow
@@ -131,7 +130,7 @@ def test_a_command_that_falls_silent_is_ended_and_fails(tmp_path, monkeypatch, c
     silent = script(tmp_path, "import time\nprint('begun', flush=True)\ntime.sleep(3600)\n")
     status, out = run(Part("one", "", (silent,)), monkeypatch, capfd)
     assert status == 1
-    assert "begun\n\nit said nothing for 1 s, and was ended\nparts failed: one\n" in out
+    assert re.search(r"begun\n\n.* 1 s, .*\nparts failed: one\n", out)
 
 
 def test_parts_that_measure_nothing_run_side_by_side_and_their_lines_say_whose_they_are(tmp_path, monkeypatch, capfd):

@@ -74,14 +74,14 @@ def test_tables_are_numpy_and_arrow_on_one_axis(run):
 
 def test_what_a_fault_withholds_is_withheld_of_a_stretch_too(directory, tmp_path):
     record = finished_record(tmp_path / "faulty")
-    record.add_notices(Notice(NoticeKind.FAULT, "the operation log is damaged", withholds=("per_operation",)))
-    record.add_notices(Notice(NoticeKind.FAULT, "settle did not end", withholds=("above_idle",)))
+    record.add_notices(Notice(NoticeKind.FAULT, "a damaged log", withholds=("per_operation",)))
+    record.add_notices(Notice(NoticeKind.FAULT, "an endless settle", withholds=("above_idle",)))
     record.finish("failed")
     run = opjoule.open_run(tmp_path / "faulty")
     energy = run.energy(run.phase("run"))
     assert energy.energy_j.u is not None
-    assert energy.marginal_energy_j == missing("settle did not end", "J", Cause.WITHHELD)
-    assert energy.energy_per_operation_j == missing("the operation log is damaged", "J", Cause.WITHHELD)
+    assert energy.marginal_energy_j == missing("an endless settle", "J", Cause.WITHHELD)
+    assert energy.energy_per_operation_j == missing("a damaged log", "J", Cause.WITHHELD)
 
 
 def test_nothing_is_read_from_a_changed_file_and_nothing_is_written(tmp_path):
@@ -92,7 +92,7 @@ def test_nothing_is_read_from_a_changed_file_and_nothing_is_written(tmp_path):
     assert {path: path.stat().st_mtime_ns for path in directory.rglob("*")} == before
     with (directory / "events.parquet").open("ab") as file:
         file.write(b"x")
-    with pytest.raises(RecordFault, match=r"events\.parquet: changed since the run ended"):
+    with pytest.raises(RecordFault, match=r"events\.parquet: changed"):
         _ = opjoule.open_run(directory).events
 
 
@@ -113,7 +113,7 @@ def test_a_phase_that_is_not_there_is_reported_with_those_that_are(directory):
 
 @pytest.mark.parametrize(("start_s", "end_s"), [(2.0, 1.0), (1.0, 1.0), (1.0, None), (float("nan"), 1.0)])
 def test_what_is_no_stretch_is_refused(run, start_s, end_s):
-    with pytest.raises(BadInput, match="its end must come after its start"):
+    with pytest.raises(BadInput, match="must come after"):
         run.energy(start_s, end_s)
     with pytest.raises(WindowError):
         run.energy(1.0, 1e6)
@@ -121,7 +121,7 @@ def test_what_is_no_stretch_is_refused(run, start_s, end_s):
 
 @pytest.mark.parametrize("path", ["nope", "energy", "latency_s.p98", ""])
 def test_a_number_that_no_result_has_is_a_key_error(run, path):
-    with pytest.raises(KeyError, match="results have no number"):
+    with pytest.raises(KeyError, match=path):
         run[path]
 
 
@@ -138,7 +138,7 @@ def test_a_partial_record_opens_with_the_reason_for_its_missing_numbers(tmp_path
     make_record(tmp_path / "partial", status="partial")
     run = opjoule.open_run(tmp_path / "partial")
     assert run.status == "partial" and run.result == {} and run["energy_j"].value is None
-    with pytest.raises(RecordFault, match="is not a run record"):
+    with pytest.raises(RecordFault, match=str(tmp_path)):
         opjoule.open_run(tmp_path)
 
 

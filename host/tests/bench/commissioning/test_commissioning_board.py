@@ -125,8 +125,8 @@ def without_the_boards(taken, foreign):
 def test_a_dead_wire_and_a_floating_input_are_told_apart():
     dead = judge_sync(without_the_boards(sync_recorded(), 0))
     floating = judge_sync(without_the_boards(sync_recorded(), 9000))
-    assert "the wire is dead" in dead.words and "--pulses 20" in dead.advice
-    assert "the buffer's input floats" in floating.words and "100 kohm" in floating.advice
+    assert "dead" in dead.words and "--pulses 20" in dead.advice
+    assert "floats" in floating.words and "100 kohm" in floating.advice
 
 
 def test_a_rig_without_a_sync_line_leaves_its_step_out():
@@ -144,7 +144,7 @@ def clock_map(rate, source="host", target="meter"):
         (-7990, -199, True, PASSED, ""),
         (8100, 0, True, FAILED, "RC oscillator"),
         (0, 210, True, FAILED, "chrony"),
-        (0, 0, False, FAILED, "align the clocks is wrong"),
+        (0, 0, False, FAILED, "align the clocks"),
     ],
 )
 def test_clocks_are_held_against_their_oscillators_and_against_each_other(meter_ppm, board_ppm, agree, outcome, advice):
@@ -158,7 +158,7 @@ def test_clocks_are_held_against_their_oscillators_and_against_each_other(meter_
 def test_a_signature_that_is_not_found_fails_the_clocks():
     both = clock_map(1.0, "board")
     verdict = judge_rates(clock_map(1.0, target="board"), Alignment(both, (), {"sync-edges": both}))
-    assert verdict.outcome is FAILED and "load signature was not found" in verdict.words
+    assert verdict.outcome is FAILED and "signature" in verdict.words
 
 
 def test_a_meter_too_slow_for_a_signature_is_not_blamed_for_it():
@@ -204,7 +204,7 @@ def test_load_steps_tell_the_cable_and_what_does_not_repeat(case, outcome, advic
 
 def test_a_load_that_does_not_change_tells_no_cable():
     verdict = judge_levels(levels(powers=(3.0, 3.0, 3.0)), BOUNDS)
-    assert verdict.outcome is FAILED and "changes too little to determine the cable" in verdict.words
+    assert verdict.outcome is FAILED and "cable" in verdict.words and "cable_ohm" not in verdict.figures
 
 
 @pytest.mark.parametrize(
@@ -259,10 +259,10 @@ def written_medium(share=1.0, storage_trace=None, sensor=0, **medium):
         ({"share": 1.019}, PASSED, ""),
         ({"share": 1.03}, FAILED, "end other writers"),
         ({"share": 0.97}, FAILED, "end other writers"),
-        ({"share": 0.0}, FAILED, "correct the path of sd"),
-        ({"path_device": "sda1"}, FAILED, "mount the sd there"),
-        ({"path_number": ""}, FAILED, "a path on the medium itself"),
-        ({"stated": "/dev/mmcblk1", "stated_number": "179:8"}, FAILED, "correct path or device"),
+        ({"share": 0.0}, FAILED, "path of sd"),
+        ({"path_device": "sda1"}, FAILED, "mount the sd"),
+        ({"path_number": ""}, FAILED, "path on the medium"),
+        ({"stated": "/dev/mmcblk1", "stated_number": "179:8"}, FAILED, "path or device"),
         ({"stated": "/dev/mmcblk0p2", "stated_number": "179:2"}, PASSED, ""),
     ],
 )
@@ -291,7 +291,7 @@ def test_two_meters_agree_within_both_intervals_once_the_loss_is_counted(off, ou
     verdict = judge_second(energies)
     assert verdict.outcome is outcome
     assert verdict.figures["apart"].value == pytest.approx(off, abs=1e-3)
-    assert ("exchange the meters' places" in verdict.advice) == (outcome is FAILED)
+    assert ("exchange" in verdict.advice) == (outcome is FAILED)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from contextlib import contextmanager
 from io import StringIO
@@ -86,7 +87,7 @@ def test_a_sound_rig_passes_in_twelve_steps_each_saved_at_once(tmp_path):
     made, steps, lines, saved = procedure(tmp_path, {})
     assert made.run(steps) is True
     assert len(saved) == 12 and [len(finished) for finished in saved] == list(range(1, 13))
-    assert made.certificate.conclusion == "the rig has passed"
+    assert made.certificate.conclusion.endswith("has passed")
     assert "12 of 12  Idle power" in lines[-2]
 
 
@@ -108,19 +109,19 @@ def test_a_person_mends_and_repeats_or_goes_on_with_the_fault(tmp_path):
 
 
 def test_whatever_the_rig_does_wrong_is_a_verdict(tmp_path):
-    made, steps, _, _ = procedure(tmp_path, {"zero": [MeterFault("the meter is gone")]}, scripted("stop"))
+    made, steps, _, _ = procedure(tmp_path, {"zero": [MeterFault("no meter")]}, scripted("stop"))
     with pytest.raises(Stopped):
         made.run(steps)
-    assert made.certificate.finished["zero"].words == "the meter is gone"
+    assert made.certificate.finished["zero"].words == "no meter"
 
 
 def test_a_step_is_left_out_with_a_reason_which_the_certificate_tells(tmp_path):
-    made, steps, _, _ = procedure(tmp_path, {"resistor": [Skipped("no such resistor here")]})
+    made, steps, _, _ = procedure(tmp_path, {"resistor": [Skipped("no resistor")]})
     assert made.run(steps) is True
     write_certificate(tmp_path / "c.toml", made.certificate)
     certificate = read_certificate(tmp_path / "c.toml")
-    assert certificate.finished["resistor"].words == "no such resistor here"
-    assert certificate.conclusion == "the rig has passed; left out: A known resistor"
+    assert certificate.finished["resistor"].words == "no resistor"
+    assert re.search("has passed; .*: A known resistor$", certificate.conclusion)
 
 
 def test_an_interrupted_procedure_goes_on_after_what_is_finished(tmp_path):
@@ -153,7 +154,8 @@ def test_a_certificate_reads_back_as_it_was_written(tmp_path):
     path = tmp_path / "commissioning.toml"
     write_certificate(path, certificate)
     assert read_certificate(path) == certificate
-    assert tomllib.loads(path.read_text())["conclusion"].startswith("the rig has not passed yet")
+    assert tomllib.loads(path.read_text())["conclusion"] == certificate.conclusion
+    assert "not passed" in certificate.conclusion
 
 
 @pytest.mark.parametrize(
@@ -162,7 +164,7 @@ def test_a_certificate_reads_back_as_it_was_written(tmp_path):
         "",
         "schema = 2",
         "schema = 1",
-        "no toml at all",
+        "no toml",
         'schema = 1\nrig_sha256 = ""\ndevice = ""\nstorage = ""\nsimulated = false\n[[step]]\nkey = "other"',
     ],
 )
@@ -194,12 +196,12 @@ def commissioned(rig, *, failed=(), left=(), skipped=(), **more):
 @pytest.mark.parametrize(
     ("case", "said"),
     [
-        (None, "has not been commissioned"),
+        (None, "not been commissioned"),
         ({}, ""),
-        ({"simulated": True}, "has not been commissioned"),
-        ({"failed": ("sync",)}, "the rig has not passed yet; failed: Every sync pulse"),
+        ({"simulated": True}, "not been commissioned"),
+        ({"failed": ("sync",)}, "failed: Every sync pulse"),
         ({"left": ("idle",)}, "1 of 12 steps are left"),
-        ({"skipped": ("resistor",)}, "left out: A known resistor"),
+        ({"skipped": ("resistor",)}, "A known resistor"),
     ],
 )
 def test_figures_of_a_rig_that_is_not_commissioned_say_so_in_one_line(rig, case, said):
@@ -215,7 +217,7 @@ def test_figures_after_a_change_of_the_rig_say_so(rig):
     assert "with device rpi4, not rpi5" in commissioning_note(rig, "rpi5")
     assert "not with monsoon" in commissioning_note(rig, "rpi4", "monsoon")
     rig.write_text(rig.read_text() + "\n[supply]\nvoltage_v = 5.1\n")
-    assert "has changed since the rig was commissioned" in commissioning_note(rig, "rpi4")
+    assert "has changed" in commissioning_note(rig, "rpi4")
 
 
 def test_the_note_is_among_the_warnings_of_a_measurement_with_hardware_alone(rig, tmp_path):
@@ -224,15 +226,15 @@ def test_the_note_is_among_the_warnings_of_a_measurement_with_hardware_alone(rig
     options = commands.parse(command_line).options
     plan = planning.make_plan(options)
     warnings = planning.rig_notices(plan, read_rig(rig), options)
-    assert [warning for warning in warnings if "has not been commissioned" in warning.line]
+    assert [warning for warning in warnings if "not been commissioned" in warning.line]
     assert not planning.rig_notices(plan, None, options)
 
 
 def test_a_dialogue_wants_a_reason_and_ends_with_its_input():
     questions = []
     dialogue = DeskDialogue(lambda question: questions.append(question) or answers.pop(0))
-    answers = ["skip", "hello", "skip it is welded in"]
-    with pytest.raises(Skipped, match="it is welded in"):
+    answers = ["skip", "hello", "skip welded in"]
+    with pytest.raises(Skipped, match=r"^welded in$"):
         dialogue.ready("Pull the fuse.")
     assert "Give a reason" in questions[1] and "none of these" in questions[2]
     answers = ["stop"]
@@ -336,7 +338,7 @@ def test_a_script_can_answer_a_real_rigs_commissioning(real, capsys):
         "idle": "warning",
     }
     stderr = capsys.readouterr().err
-    assert "unplug it from the sensor" in stderr and "see that nothing is connected after VIN" in stderr
+    assert "unplug" in stderr and "after VIN" in stderr
     assert path.with_name("commissioning.html").exists()
 
 
@@ -346,7 +348,8 @@ def test_the_end_of_a_script_keeps_what_is_finished_and_the_command_goes_on(real
     assert [*read_certificate(path).finished] == ["zero", "back-feed", "resistor", "additivity"]
     assert run("stop") == 1  # the parts are not asked for again
     out, err = capsys.readouterr()
-    assert "Known resistor" not in err.rpartition("Zero without a load: skipped, as before")[2]
+    _, again, rest = err.rpartition("Zero without a load: skipped")
+    assert again and "Known resistor" not in rest
     assert "8 of 12 steps are left" in out
 
 
@@ -356,7 +359,7 @@ def test_a_change_of_the_rig_begins_anew_with_the_same_parts(real, capsys):
     rig = path.with_name("rig.toml")
     rig.write_text(rig.read_text() + "\n[supply]\nvoltage_v = 5.2\n")
     run("stop")
-    assert "every step is repeated" in capsys.readouterr().err
+    assert "repeated" in capsys.readouterr().err
     certificate = read_certificate(path)
     assert certificate.parts.supply == "Mean Well RS-15-5" or certificate.finished
 

@@ -120,7 +120,7 @@ def test_energies_by_phase_add_up_and_the_sentence_names_the_worst(fitted):
     assert whole_j == pytest.approx(float(np.nansum(windows.power_w * windows.span_s)))
     assert "twin" in fitted.verdict()
     worse = replace(fitted, model=tuple(replace(part, rest_w=1.2 * part.rest_w) for part in fitted.model))
-    assert "more than was measured" in worse.verdict()
+    assert "more than" in worse.verdict() and "more than" not in fitted.verdict()
 
 
 def test_what_other_programs_take_of_a_signatures_idle_stretches_is_no_power_of_its_busy_ones():
@@ -153,7 +153,7 @@ def test_a_meter_that_is_the_supply_tells_nothing_of_a_supply():
     _, one = made_up()
     fit = fit_twin([replace(one, meter="monsoon")])
     assert not fit["supply.resistance_ohm"].identified
-    assert "the meter is the supply" in fit["supply.open_voltage_v"].origin
+    assert "meter" in fit["supply.open_voltage_v"].origin
 
 
 def test_several_records_are_fitted_together(fitted):
@@ -172,7 +172,7 @@ def test_several_records_are_fitted_together(fitted):
     [
         ({"board": "rpi5"}, "made-up and rpi5"),
         ({"medium": "emmc"}, "made-up and emmc"),
-        ({"simulated": False}, "simulated records and measured ones"),
+        ({"simulated": False}, "simulated"),
         ({"name": "trial"}, "named twice"),
     ],
 )
@@ -191,7 +191,7 @@ def test_a_record_without_idle_power_is_refused():
 
 def test_a_trace_without_a_board_is_refused_in_one_line(tmp_path):
     make_trace(tmp_path / "trace")
-    with pytest.raises(BadInput, match="a trace without a board") as refusal:
+    with pytest.raises(BadInput, match=re.escape(str(tmp_path / "trace"))) as refusal:
         read_recorded(tmp_path / "trace")
     assert "\n" not in str(refusal.value)
 
@@ -297,7 +297,7 @@ def test_a_profile_that_is_not_there_is_a_mistake_in_one_line(capsys):
     with pytest.raises(SystemExit) as ended:
         commands.parse([*COMMON, "--simulate", "nowhere"])
     assert ended.value.code == 2
-    assert "no such twin profile" in capsys.readouterr().err
+    assert "nowhere" in capsys.readouterr().err
 
 
 def test_a_plan_names_its_profile_and_measures_again_with_the_same_one_alone(tmp_path):

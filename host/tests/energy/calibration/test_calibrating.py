@@ -77,17 +77,17 @@ def test_points_that_stray_a_little_widen_the_interval_and_further_ones_are_refu
     calm, stray = (calibrate(moved(by_a), bench_reference(), BOUNDS, "x") for by_a in (0.0, 1.1e-4))
     assert stray.current.chi_squared > stray.current.degrees
     assert stray.calibration.covariance[0][0] > calm.calibration.covariance[0][0]
-    with pytest.raises(CalibrationFault, match=r"current cannot be trusted.*point 1.*DMM 7 is noisier than stated"):
+    with pytest.raises(CalibrationFault, match=r"point 1.*DMM 7"):
         calibrate(moved(5e-4), bench_reference(), BOUNDS, "x")
 
 
 @pytest.mark.parametrize(
     ("currents_a", "words"),
     [
-        ((0.1, 0.5, 1.0), r"^3 points: gain and offset of the current cannot be trusted"),
-        ((0.9, 0.95, 1.0, 1.05), r"all points lie between 0\.9 and 1\.05 A.*neither can be trusted"),
-        ((1.0,) * 6, "all points lie between 1 and 1 A"),
-        ((0.0,) * 6, "all points lie between 0 and 0 A"),
+        ((0.1, 0.5, 1.0), r"^3 points: "),
+        ((0.9, 0.95, 1.0, 1.05), r"all points .* 0\.9 and 1\.05 A"),
+        ((1.0,) * 6, "all points .* 1 and 1 A"),
+        ((0.0,) * 6, "all points .* 0 and 0 A"),
     ],
 )
 def test_too_few_points_or_points_at_one_current_are_refused_in_one_line(currents_a, words):
@@ -99,7 +99,7 @@ def test_too_few_points_or_points_at_one_current_are_refused_in_one_line(current
 
 def test_two_voltages_are_refused_and_none_leaves_the_voltage_as_delivered():
     taken = points(SENSOR, TrueReference(bench_reference()))
-    with pytest.raises(CalibrationFault, match=r"2 points with a voltage: neither"):
+    with pytest.raises(CalibrationFault, match=r"2 points with a voltage"):
         calibrate([*taken[:2], *(replace(p, reference_v=None) for p in taken[2:])], bench_reference(), BOUNDS, "x")
     without = calibrate([replace(p, reference_v=None) for p in taken], bench_reference(), BOUNDS, "x").calibration
     assert without.voltage is None and without.voltage_u_v(5.0) == 0.0
@@ -115,14 +115,14 @@ def altered(change):
     [
         (
             lambda p: {"current_a": 0.0},
-            r"the current changed by 1\.45 A according to DMM 7 and by 0 A according to the sensor",
+            r"1\.45 A according to DMM 7 and by 0 A",
         ),
         (
             lambda p: {"current_a": 5 * p.current_a},
-            "the calibration cannot be trusted. Check that shunt= is the value printed",
+            "shunt= ",
         ),
-        (lambda p: {"current_a": -p.current_a}, "it flows backwards: exchange the wires at VIN"),
-        (lambda p: {"reference_v": 1e-3 * p.reference_v}, "neither voltage nor energy can be trusted"),
+        (lambda p: {"current_a": -p.current_a}, "backwards.* VIN"),
+        (lambda p: {"reference_v": 1e-3 * p.reference_v}, "voltage"),
     ],
     ids=["a sensor that sees nothing", "another shunt", "a swapped sensor", "millivolts typed as volts"],
 )
@@ -136,15 +136,15 @@ def test_a_reading_that_is_mistyped_is_named_wherever_it_is(wrong):
     """At the end of the range, too, where it draws the line to itself."""
     taken = points(SENSOR, TrueReference(bench_reference()))
     taken[wrong] = replace(taken[wrong], reference_a=taken[wrong].reference_a + 0.01)
-    with pytest.raises(CalibrationFault, match=rf"point {wrong + 1} lies \+10 mA from the line through the oth"):
+    with pytest.raises(CalibrationFault, match=rf"point {wrong + 1} lies \+10 mA "):
         calibrate(taken, bench_reference(), BOUNDS, "x")
 
 
 def test_a_gain_that_no_shunt_has_is_noted_and_a_reference_that_does_not_help_is_refused():
     odd = calibrate(points(TrueSensor(0.95), TrueReference(bench_reference())), bench_reference(), BOUNDS, "x")
-    assert len(odd.notes) == 1 and "check that shunt= is the value printed" in odd.notes[0]
+    assert len(odd.notes) == 1 and "shunt= " in odd.notes[0]
     coarse = multimeter("M", current=Accuracy.of("2%", "A"), voltage=Accuracy.of("1%", "V"), stated="")
-    with pytest.raises(CalibrationFault, match=r"power and energy would be less certain .* use a better"):
+    with pytest.raises(CalibrationFault, match=r"less certain .* use a better"):
         calibrate(points(SENSOR, TrueReference(coarse)), coarse, BOUNDS, "x")
 
 

@@ -59,27 +59,27 @@ def test_a_sensor_without_a_name_or_a_file_has_none(tmp_path):
         (
             replace(BOUNDS, model="INA226"),
             False,
-            "is for a chip INA219, and the chip with this name is INA226",
+            "chip INA219, .* INA226",
         ),
-        (replace(BOUNDS, shunt=Shunt(0.02)), False, "was made with shunt=0.1, and the meter is set to 0.02"),
+        (replace(BOUNDS, shunt=Shunt(0.02)), False, r"shunt=0\.1, .* 0\.02"),
         (
             replace(BOUNDS, current_max_a=0.4),
             False,
-            "in the range of 3.2 A, and the sensor is set to the range of 0.4 A",
+            r"3\.2 A, .* 0\.4 A",
         ),
-        (BOUNDS, True, "is for a real sensor, and this is a simulated one"),
+        (BOUNDS, True, "real .* simulated"),
     ],
 )
 def test_a_calibration_of_another_sensor_or_setting_is_refused_in_one_line(tmp_path, bounds, simulated, words):
     write_calibration(tmp_path, made())
     with pytest.raises(CalibrationFault, match=words) as refused:
         find_calibration(tmp_path, bounds, simulated=simulated)
-    assert "it cannot be used; host/calibrate.py" in str(refused.value)
+    assert "; host/calibrate.py" in str(refused.value)
 
 
 def test_a_file_under_another_sensors_name_is_refused(tmp_path):
     write_calibration(tmp_path, made()).rename(tmp_path / "bench-2@0x40.toml")
-    with pytest.raises(CalibrationFault, match="is for sensor bench-1@0x40, and this is bench-2@0x40"):
+    with pytest.raises(CalibrationFault, match=r"bench-1@0x40, .* bench-2@0x40"):
         find_calibration(tmp_path, replace(BOUNDS, sensor_id="bench-2@0x40"), simulated=False)
 
 
@@ -89,7 +89,7 @@ def test_a_file_under_another_sensors_name_is_refused(tmp_path):
         (SOON, None, []),
         (SOON, 25.0, []),
         (WHEN + timedelta(days=400), 23.0, ["is 400 days old: 'host/calibrate.py check'"]),
-        (SOON, 35.0, [r"was made at 22.5 °C, and it is 35 °C now: the power may differ by 0.26 %"]),
+        (SOON, 35.0, [" 0.26 %"]),
         (WHEN - timedelta(days=9), None, ["is dated 2026-05-03, in the future"]),
     ],
 )
@@ -114,11 +114,11 @@ def test_the_interval_grows_with_the_distance_from_the_calibrations_temperature(
         ("[uncertainty]", "[doubt]", "unknown key .doubt."),
         ("gain = ", "gain = nan  # ", "current.gain must be between 0.5 and 2.0, not nan"),
         ("gain = 1.0", "gain = 9.0", "current.gain must be between 0.5 and 2.0, not 9"),
-        ("least = ", "least = 99.0 # ", "current.most must be above least"),
+        ("least = ", "least = 99.0 # ", "current.most must be"),
         ("covariance = [", "covariance = [[1.0], ", "not of shape 5 x 5"),
-        ('id = "bench-1@0x40"', 'id = "../../etc"', "sensor.id must be the name of a sensor"),
-        ("date_utc = 2026-05-03T14:05:06Z", 'date_utc = "May"', "date_utc must be a time with a zone"),
-        ("simulated = false", "simulated = false\nsimulated = true", "is not valid TOML"),
+        ('id = "bench-1@0x40"', 'id = "../../etc"', "sensor.id must be"),
+        ("date_utc = 2026-05-03T14:05:06Z", 'date_utc = "May"', "date_utc must be"),
+        ("simulated = false", "simulated = false\nsimulated = true", "valid TOML"),
     ],
 )
 def test_a_file_that_holds_something_else_is_one_line_that_names_it(tmp_path, old, new, words):
@@ -148,7 +148,7 @@ def test_anything_at_all_is_one_line(tmp_path, content):
     with pytest.raises(BadInput, match=r"x\.toml"):
         read_calibration(path)
     path.unlink()
-    with pytest.raises(BadInput, match="cannot be read: No such file"):
+    with pytest.raises(BadInput, match=r"x\.toml.* No such file"):
         read_calibration(path)
 
 

@@ -130,7 +130,7 @@ def test_any_flipped_bit_of_the_files_header_is_found(tmp_path):
 @pytest.mark.parametrize("order", [[0, 2, 3], [1, 2, 3], [0, 2, 1, 3], [0, 1, 1, 2, 3], [1, 0, 2, 3]], ids=str)
 def test_missing_doubled_and_swapped_blocks_are_reported(tmp_path, order):
     header, *blocks = log([(0, 150 * number, FIVE) for number in range(4)])
-    with pytest.raises(OperationLogFault, match="in the place of"):
+    with pytest.raises(OperationLogFault, match=r"byte \d+: .*place of"):
         read_operation_log(log_file(tmp_path, header, *(blocks[number] for number in order)))
 
 
@@ -146,7 +146,7 @@ def test_an_unknown_tag_or_impossible_time_is_corrupt(tmp_path, record):
     [
         (b"", "empty"),
         (b"OPJ", "cut off"),
-        (b"x" * 40, "not an operation log"),
+        (b"x" * 40, "OPJLOG1"),
         (file_header(version=9), "version 9"),
     ],
 )

@@ -146,7 +146,7 @@ def test_a_trace_of_another_version_is_refused(tmp_path, name):
     else:
         with pa.ipc.new_stream(str(tmp_path / name), older.schema) as stream:
             stream.write_table(older)
-    with pytest.raises(RecordFault, match="version 1, this program reads version 2"):
+    with pytest.raises(RecordFault, match=r"version 1, .* version 2"):
         read_trace(tmp_path)
 
 
@@ -167,11 +167,11 @@ def test_unreadable_files_are_one_line(tmp_path):
         read_trace(tmp_path)
     (tmp_path / "raw").mkdir()
     (tmp_path / "raw" / "power.arrows").write_bytes(b"nonsense")
-    with pytest.raises(RecordFault, match="not a readable Arrow stream") as caught:
+    with pytest.raises(RecordFault, match=r"power\.arrows") as caught:
         read_trace(tmp_path)
     assert "\n" not in str(caught.value)
     (tmp_path / "power.parquet").write_bytes(b"PAR1 nonsense")
-    with pytest.raises(RecordFault, match="not a readable parquet file"):
+    with pytest.raises(RecordFault, match=r"power\.parquet"):
         read_trace(tmp_path)
 
 
@@ -196,7 +196,7 @@ def test_a_gap_covers_the_cells_of_its_lost_conversions(last_good_ns, lost, peri
 
 @pytest.mark.parametrize(
     ("meter_ns", "current_a", "said"),
-    [([1, 1], [0.0, 0.0], "back in time after sample 0"), ([1, 2], [0.0], "differ in length")],
+    [([1, 1], [0.0, 0.0], "after sample 0"), ([1, 2], [0.0], "differ in length")],
 )
 def test_a_trace_that_makes_no_sense_is_refused(meter_ns, current_a, said):
     with pytest.raises(ValueError, match=said):

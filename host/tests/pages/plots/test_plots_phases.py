@@ -116,9 +116,7 @@ def test_quicker_systems_without_joules_are_named_beside_the_best_of_the_others(
     energy, _ = best_tables(made)
     assert list(energy.columns[1].cells) == ["(two 2.000\N{NO-BREAK SPACE}J [1 run])"]
     (line,) = too_short(made)
-    assert "READ was too short to measure joules on four 1.0 ms, three 2.0 ms." in line.replace(
-        "\N{NO-BREAK SPACE}", " "
-    )
+    assert line.startswith("READ ") and "four 1.0 ms, three 2.0 ms." in line.replace("\N{NO-BREAK SPACE}", " ")
     assert "four 0.001; three 0.002" in best_csv(made)
     assert not too_short(study(*slow))
 

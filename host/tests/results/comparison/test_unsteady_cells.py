@@ -28,16 +28,12 @@ def said(runs):
 def test_runs_that_scatter_beyond_their_own_uncertainties_are_named(tmp_path):
     runs = cell(tmp_path, [54.7, 64.3, 75.5])
     [warning] = said(runs)
-    assert warning.text == (
-        "the energy above idle per operation of the runs differs by more than their own uncertainties explain: "
-        "\N{MINUS SIGN}16, \N{MINUS SIGN}1, +16 % from the mean (runs in the order of measuring)"
-    )
+    assert "\N{MINUS SIGN}16, \N{MINUS SIGN}1, +16 %" in warning.text
     assert warning.runs == ("run-0", "run-1", "run-2") and marks_of(runs) == ["unsteady cell"]
 
 
 def test_runs_that_wrote_unequal_amounts_for_equal_work_are_named(tmp_path):
     [warning] = said(cell(tmp_path, [60.0, 61.0, 60.5], [27.0, 120.0, 257.0]))
-    assert "for equal numbers of operations the runs wrote " in warning.text
     shares = [float(word) for word in warning.text.split(" wrote ")[1].split(" MB")[0].split(", ")]
     assert [share / shares[0] for share in shares] == pytest.approx([1.0, 120 / 27, 257 / 27], rel=0.02)
 

@@ -19,6 +19,8 @@ from opjoule.results.comparison.index import gather
 from opjoule.results.comparison.study.rows import PhaseRow, stand_in_caveat
 from opjoule.results.comparison.study.verdicts import (
     AGREED,
+    CACHED,
+    ELSEWHERE,
     NOT_AGREED,
     NOT_MEASURED,
     OPEN,
@@ -98,7 +100,7 @@ def test_the_direction_may_agree_and_the_factor_not_and_the_joules_stand_beside_
     near, far = judged(conclusion(2.5), conclusion(50.0), there=[*samples("a", *A), *samples("b", *B)])
     assert near.word == far.word == AGREED
     assert (near.factor_word, far.factor_word) == (AGREED, NOT_AGREED)
-    assert far.words == "agreed; factor not agreed"
+    assert far.words == f"{AGREED}; factor {NOT_AGREED}"
     assert near.ratio == pytest.approx(2.5, rel=0.01)
     assert near.joules and ratio_of(near.joules) == pytest.approx(0.4, rel=0.01)
     (direction,) = judged(conclusion(2.0, only_direction=True), there=[*samples("a", *A), *samples("b", *B)])
@@ -112,7 +114,7 @@ def test_the_direction_may_agree_and_the_factor_not_and_the_joules_stand_beside_
 def test_a_device_that_no_board_is_has_a_stand_in_in_the_verdict():
     phone = conclusion(2.5, stands_in="a phone")
     (verdict,) = judged(phone, there=[*samples("a", *A), *samples("b", *B)])
-    assert verdict.words == "agreed; factor agreed (not a phone: a stand-in)"
+    assert (verdict.word, verdict.factor_word) == (AGREED, AGREED) and phone.stands_in in verdict.words
     android = [of for of in find_study("s5").conclusions if of.question.startswith("Android")]
     assert len(android) == 7 and all(of.stands_in == "an Android phone" for of in android)
 
@@ -177,7 +179,7 @@ def test_disk_bytes_of_a_simulation_say_whether_the_page_cache_was_dropped():
             )
         ]
         (verdict,) = judged(of, there=there)
-        assert ("the simulation did not drop the page cache" in verdict.words) == says
+        assert (CACHED in verdict.words) == says
 
 
 def test_an_interval_that_contains_almost_any_factor_does_not_agree_with_the_papers():
@@ -238,11 +240,11 @@ def test_runs_that_are_too_short_say_nothing():
 @pytest.mark.parametrize(
     ("settings", "rows", "more", "says"),
     [
-        ({"device": "rpi3"}, "10", {}, "not the paper's board"),
-        ({"scale": "0.1"}, "1", {}, "not the paper's size"),
-        ({}, "10", {"largest": "rows"}, "not the paper's size"),
-        ({}, "10", {"said_of": {"storage": ["ssd", "hdd"]}}, "not the paper's medium"),
-        ({"durability": "async"}, "10", {"said_of": {"durability": "sync"}}, "not the paper's durability"),
+        ({"device": "rpi3"}, "10", {}, "board"),
+        ({"scale": "0.1"}, "1", {}, "size"),
+        ({}, "10", {"largest": "rows"}, "size"),
+        ({}, "10", {"said_of": {"storage": ["ssd", "hdd"]}}, "medium"),
+        ({"durability": "async"}, "10", {"said_of": {"durability": "sync"}}, "durability"),
         ({"device": "rpi3"}, "10", {"said_of": {"device": ["rpi3", "rpi4"]}}, AGREED),
         ({}, "100", {"largest": "rows"}, AGREED),
     ],
@@ -250,25 +252,26 @@ def test_runs_that_are_too_short_say_nothing():
 def test_a_conclusion_is_judged_only_where_the_paper_says_it(settings, rows, more, says):
     there = [*samples("a", *A, rows=rows, settings=settings), *samples("b", *B, rows=rows, settings=settings)]
     (verdict,) = judged(conclusion(2.5, **more), there=there)
-    assert verdict.word == says and (verdict.factor_word == AGREED) == (says == AGREED)
+    assert verdict.word.rpartition(" ")[2] == says and (verdict.factor_word == AGREED) == (says == AGREED)
 
 
 def test_a_count_that_a_cell_does_not_state_is_the_papers_only_at_its_scale():
     there = [*samples("a", *A, settings={"scale": "0.5"}), *samples("b", *B, settings={"scale": "0.5"})]
     (verdict,) = judged(conclusion(), there=there, counts={"operations": (1000,)})
-    assert verdict.word == "not the paper's size"
+    assert verdict.word.endswith(" size")
 
 
 def test_what_the_records_are_not_is_part_of_the_verdict():
     there = [*samples("a", *A, caveats=(stand_in_caveat("MongoDB"),)), *samples("b", *B, simulated=True)]
     (verdict,) = judged(conclusion(), there=there)
-    assert verdict.simulated and verdict.words == "agreed; factor not agreed (SIMULATED; not MongoDB: a stand-in)"
+    assert verdict.simulated and verdict.words.startswith(f"{AGREED}; factor {NOT_AGREED} (SIMULATED; ")
+    assert stand_in_caveat("MongoDB") in verdict.words
     (verdict,) = judged(conclusion(), there=there, said_of={})
-    assert verdict.words.endswith("; another computer than the paper's)")
+    assert verdict.words.endswith(f"; {ELSEWHERE})")
     media = PaperConclusion("q", "w", "bandwidth", {"system": "a"}, {"system": "b", "storage": "sd"}, 2.0)
     cells = [replace(sample, cell={**sample.cell, "storage": "sd"}) for sample in there]
     (verdict,) = judged(media, there=cells, circular={"storage": "speeds of table II"})
-    assert "circular: speeds of table II" in verdict.words
+    assert "speeds of table II" in verdict.words
 
 
 def test_axes_that_are_not_named_are_answered_each():
@@ -302,15 +305,15 @@ def test_every_study_of_a_paper_has_its_figures_and_conclusions_and_at_most_five
 @pytest.mark.parametrize(
     ("entry", "says"),
     [
-        ({}, "paper is missing"),
-        ({"paper": 2}, "in to or to_phase"),
+        ({}, "paper"),
+        ({"paper": 2}, "to or to_phase"),
         (
             {"question": "q", "where": "w", "measure": "m", "paper": "big", "to": {"system": "b"}},
-            "paper must be a ratio, or 'more' or 'less', not 'big'",
+            "paper .*'big'",
         ),
         (
             {"question": "q", "where": "w", "measure": "m", "paper": 2, "to": {"system": "c"}},
-            "must be one of",
+            "system .*'c'",
         ),
         (
             {"question": "q", "where": "w", "measure": "m", "paper": 2, "to": {"system": "b"}, "phase": "X"},
@@ -340,15 +343,16 @@ def test_records_of_a_workload_are_held_against_its_paper(tmp_path, capsys):
     said = {row["question"]: row for row in json.loads(capsys.readouterr().out)}
     study = find_study("s1")
     assert len(said) == len({stated.question for stated in study.conclusions}) + len(study.observations)
-    answer = said["Reading: SQLite's bandwidth over LevelDB's"]
+    reading = "Reading: SQLite's bandwidth over "
+    answer = said[f"{reading}LevelDB's"]
     assert answer["direction"] == AGREED and answer["ratio"] == pytest.approx(3.0)
     assert answer["factor"] == NOT_AGREED and answer["simulated"] == "SIMULATED"
-    assert answer["verdict"] == "agreed; factor not agreed (SIMULATED)"
-    assert said["Reading: SQLite's bandwidth over MongoDB's"]["verdict"] == NOT_MEASURED
+    assert answer["verdict"] == f"{AGREED}; factor {NOT_AGREED} (SIMULATED)"
+    assert said[f"{reading}MongoDB's"]["verdict"] == NOT_MEASURED
     assert main(["runs", "conclusions", str(tmp_path)]) == 0
     assert "direction  " in (table := capsys.readouterr().out) and "SIMULATED" in table
     assert main(["runs", "conclusions", str(tmp_path), "--study", "s3"]) == 2
-    assert "no record of study s3" in capsys.readouterr().err
+    assert "s3" in capsys.readouterr().err
 
 
 def test_records_of_a_job_are_not_taken_for_those_of_a_workload(tmp_path):

@@ -39,8 +39,8 @@ def test_what_the_repeats_share_does_not_average_out():
 
 
 def test_a_counter_without_an_uncertainty_gets_that_of_the_spread():
-    figures = [unstated(value, "1", "counter of the board") for value in (0.2, 0.3, 0.4)]
-    assert over_repeats(figures[:1]) == unstated(0.2, "1", "counter of the board")
+    figures = [unstated(value, "1", "a counter") for value in (0.2, 0.3, 0.4)]
+    assert over_repeats(figures[:1]) == unstated(0.2, "1", "a counter")
     mean = over_repeats(figures)
     assert mean.u is not None
     assert mean.u == pytest.approx(4.53 * 0.1 / 3**0.5, rel=1e-3)

@@ -89,7 +89,8 @@ def test_checksums_of_a_killed_run_are_of_the_files_that_its_seals_were_compared
     journal = record.path("raw/power.arrows")
     journal.write_bytes(journal.read_bytes()[:-1] + b"?")  # by somebody else, while it is analysed
     collect(record, Evidence.of(record, ended_early=True))
-    assert record.verify() == [f"{journal}: changed since the run ended"]
+    [line] = record.verify()
+    assert line.startswith(f"{journal}: changed")
 
 
 def assert_reported_or_unchanged(record: Path, untouched: dict, damage: str) -> None:
@@ -228,24 +229,25 @@ def test_changed_bytes_before_a_tail_of_zeros_are_damage(tmp_path):
         file.write(b"later\n" * 100)
     watch.stop()
     lines.write_bytes(b"xound\n" * 110 + bytes(90 * 6))
-    assert "changed since it was recorded" in close_unfinished(directory).damaged["raw/lines"]
+    assert [*close_unfinished(directory).damaged] == ["raw/lines"]
 
 
 def test_verify_names_each_changed_and_missing_file_of_several_records(tmp_path, capsys):
     sound, changed = finished_record(tmp_path / "sound"), finished_record(tmp_path / "changed")
     assert run_verify(VerifyOptions(records=[sound.directory], json=False)) == 0
-    assert "files are as the run left them (complete)" in capsys.readouterr().out
+    assert "(complete)" in capsys.readouterr().out
     (changed.directory / "raw/repeat-1.system.csv").unlink()
     with (changed.directory / "operations.parquet").open("ab") as file:
         file.write(b"x")
     records = [sound.directory, changed.directory, tmp_path / "none"]
     assert run_verify(VerifyOptions(records=records, json=False)) == RecordFault.exit_code
     said = capsys.readouterr().out.splitlines()
-    assert said[1:] == [
-        f"{changed.directory}/operations.parquet: changed since the run ended",
-        f"{changed.directory}/raw/repeat-1.system.csv: missing",
-        f"{tmp_path}/none is not a run record: it has no run.json",
+    assert [line.partition(" ")[0] for line in said[1:]] == [
+        f"{changed.directory}/operations.parquet:",
+        f"{changed.directory}/raw/repeat-1.system.csv:",
+        f"{tmp_path}/none",
     ]
+    assert ": changed " in said[1] and said[2].endswith(": missing")
     assert run_verify(VerifyOptions(records=records, json=True)) == RecordFault.exit_code
     assert [len(one["problems"]) for one in json.loads(capsys.readouterr().out)] == [0, 2, 1]
 
@@ -286,7 +288,7 @@ def test_after_a_damaged_events_file_nothing_says_that_there_is_no_sync_line(tmp
     collect(record, Evidence.of(record, ended_early=False))
     said = json.dumps(RunRecord.open(record.directory).document)
     said += (record.directory / "result.json").read_text()
-    assert "no sync line" not in said and "file with the board's sync edges cannot be read" in said
+    assert "no sync line" not in said and "board's sync edges" in said
 
 
 def test_run_json_edited_by_hand_is_refused_with_its_name(tmp_path):

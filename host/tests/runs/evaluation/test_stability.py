@@ -42,17 +42,14 @@ def said(values, own=0.01):
 
 def test_repeats_that_scatter_by_a_sixth_are_named_with_their_distances_from_the_mean():
     """54.7, 64.3 and 75.5 uJ were once stated without a word."""
-    assert said([54.7, 64.3, 75.5]) == (
-        "the energy above idle per operation of the repeats differs by more than their own uncertainties explain: "
-        "\N{MINUS SIGN}16, \N{MINUS SIGN}1, +16 % from the mean"
-    )
+    assert "\N{MINUS SIGN}16, \N{MINUS SIGN}1, +16 %" in said([54.7, 64.3, 75.5])
     assert not said([54.7, 64.3, 75.5], own=0.2), "their own uncertainties explain it"
     assert not said([57.0, 60.0, 63.0]), "no more than repeats usually scatter"
 
 
 def test_a_trend_is_named_with_its_size():
     line = said([50.0, 52.1, 53.9, 56.2, 58.0], own=0.002)
-    assert line.startswith("the energy above idle per operation rose by 15 % from the first repeat to the last (p")
+    assert "rose by 15 %" in line
     assert "fell by 15 %" in said([58.0, 56.2, 53.9, 52.1, 50.0], own=0.002)
     assert not said([50.0, 52.1, 53.9, 56.2, 58.0], own=0.05), "their own uncertainties explain it"
     assert not said([50.0, 50.2, 50.4, 50.6, 50.8]), "a trend that does not matter"
@@ -60,14 +57,15 @@ def test_a_trend_is_named_with_its_size():
 
 def test_an_outlier_is_named_by_its_number_and_distance():
     line = said([50.0, 50.6, 49.7, 66.0, 50.2])
-    assert line.startswith("the energy above idle per operation of repeat 4 is 32 % above the mean of the others (p")
+    assert "repeat 4 is 32 % above" in line
     assert "30 % below" in said([50.0, 50.6, 49.7, 35.0, 50.2])
     assert not said([50.0, 50.1, 49.9, 51.0, 50.0]), "an outlier that does not matter"
 
 
 def test_two_levels_are_named_with_their_repeats():
     line = said([50.0, 61.0, 50.4, 60.7, 49.8, 61.2, 50.1, 60.9])
-    assert "two levels: in repeats 2, 4, 6, 8 it is 20 % of the mean higher than in repeats 1, 3, 5, 7 (p" in line
+    high, low = line.index("repeats 2, 4, 6, 8"), line.index("repeats 1, 3, 5, 7")
+    assert "20 %" in line[high:low]
     assert not said([50.0, 50.9, 50.1, 51.0, 50.0, 51.1, 50.1, 50.9]), "levels whose distance does not matter"
 
 
@@ -126,7 +124,7 @@ LOAD = ComputerLoad(
 def test_a_busy_computer_is_named_with_the_share_of_each_repeat():
     runs = [usual_phase("run", 1, 5 * SECOND, 15 * SECOND), usual_phase("run", 2, 20 * SECOND, 30 * SECOND)]
     [busy] = busy_notices(LOAD, runs)
-    assert busy.kind is NoticeKind.BUSY and "2, 22 % of this computer's processors in repeats 1 to 2." in busy.line
+    assert busy.kind is NoticeKind.BUSY and "2, 22 %" in busy.line and "repeats 1 to 2." in busy.line
     assert busy_notices(LOAD, runs[:1]) == [], "the rig's own programs do not count"
     assert busy_notices(None, runs) == []
 
@@ -155,7 +153,7 @@ def wrote(path, step_bytes):
 
 def test_the_result_the_list_and_a_comparison_have_the_notices_and_the_measurements_own(tmp_path):
     record = running_record(tmp_path)
-    record.add_notices(Notice(NoticeKind.NOTE, "this computer's disk was slower"))
+    record.add_notices(Notice(NoticeKind.NOTE, "a slow disk"))
     for repeat in (1, 2):
         wrote(tmp_path / f"raw/repeat-{repeat}.system.csv", 100_000 if repeat == 1 else 2_000_000)
     start_ns = record.run.phases[0].start_board_ns
@@ -163,9 +161,8 @@ def test_the_result_the_list_and_a_comparison_have_the_notices_and_the_measureme
     (tmp_path / "raw" / COMPUTER).write_text(",".join(COLUMNS) + "\n" + "".join(samples))
     collect(record, Evidence.of(record, ended_early=False))
     disk, busy, unsteady = json.loads((tmp_path / "result.json").read_text())["notices"]
-    assert disk["line"] == "this computer's disk was slower" and record.run.status == "complete"
-    assert busy["line"].startswith("other programs took 35, 35 %")
-    assert unsteady["line"].startswith("for equal numbers of operations the repeats wrote ")
+    assert disk["line"] == "a slow disk" and record.run.status == "complete"
+    assert "35, 35 %" in busy["line"] and " wrote " in unsteady["line"]
     kinds = [NoticeKind.NOTE, NoticeKind.BUSY, NoticeKind.UNSTEADY]
     assert [notice.kind for notice in listed(tmp_path).notices] == kinds
     assert {notice.kind for notice in warnings_of([[open_answer(tmp_path)]])} == set(kinds)
@@ -175,5 +172,5 @@ def test_a_damaged_file_of_the_computers_load_is_a_fault_and_costs_no_figure(tmp
     record = running_record(tmp_path)
     (tmp_path / "raw" / COMPUTER).write_text("nothing\n")
     collect(record, Evidence.of(record, ended_early=False))
-    assert any("not samples of a computer's processors" in fault.text for fault in record.faults)
+    assert any(COMPUTER in fault.text for fault in record.faults)
     assert json.loads((tmp_path / "result.json").read_text())["marginal_energy_j"]["u"] > 0.0

@@ -32,4 +32,5 @@ def test_an_import_with_a_negative_mean_current_prints_the_advice(tmp_path, caps
     path = tmp_path / "trace.csv"
     path.write_text("time_s,current_A,voltage_V\n" + "".join(f"{n / 10},-0.6,5\n" for n in range(20)))
     assert import_trace.run_import(ImportOptions(file=path, out=tmp_path / "record")) == 0
-    assert f"fault: trace: the mean current is -0.600 A: {ADVICE}" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "-0.600 A: " in said and ADVICE in said

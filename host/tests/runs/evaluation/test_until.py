@@ -71,13 +71,13 @@ def test_it_ends_at_the_limit_and_says_what_was_reached(record):
     assert [enough(3), enough(4)] == [False, True]
     [notice] = until_notices(record.run.until_u)
     assert notice.kind is NoticeKind.NOT_REACHED
-    assert notice.text == "--until-u 3% was not reached: ±10 % after 4 repeats (the limit of repeats)"
+    assert "--until-u 3%" in notice.text and "±10 % after 4 repeats" in notice.text
 
 
 def test_it_ends_at_once_where_what_repeats_share_is_wider(record):
     assert Until(record, HEADLINE, 0.01, 30, lambda: result(0.05, shared=0.014))(3)
     (line,) = until_notices(record.run.until_u)
-    assert "the uncertainty that all repeats share is already ±1.4 %; calibrate" in line.text
+    assert "±1.4 %" in line.text and "calibrate" in line.text
 
 
 def test_a_figure_that_is_withheld_ends_it(record):

@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shlex
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -26,53 +28,63 @@ def plan_of(*argv: str):
     return make_plan(YcsbOptions.parsed(MEASURE.parser(), words))
 
 
-@pytest.mark.parametrize(
-    ("argv", "says"),
-    [
-        (["--db", "levledb"], "unknown database 'levledb': did you mean 'leveldb'?"),
-        (["--db", "sqlite,leveldb"], "several are a campaign with db = [...] in its file"),
-        (["--device", "rpi44"], "unknown device 'rpi44'"),
-        (["--device", "RPi4"], "did you mean 'rpi4'?"),
-        (["--storage", "nvme"], "unknown storage for rpi4 'nvme'"),
-        (["--workload", "nothing-like-it"], "unknown workload 'nothing-like-it'"),
-        (["--distribution", "zipf"], "did you mean 'zipfian'?"),
-        (["-p", "readproportion"], "is not KEY=VALUE"),
-        (["-p", "recordcount=many"], "recordcount='many'"),
-        (["--design", "--generator", "ycsb"], "--design: the loader cannot change the mix"),
-        (["--workload", "d", "--reset", "go-on"], "--reset go-on: the workload inserts records"),
-        (["--reset", "go-on", "--generator", "ycsb"], "--generator ycsb makes no warm-up"),
-        (["--rate", "fast"], "--rate fast: give full, a part such as 50%"),
-        (["--rate", "120%"], "--rate 120%: give full"),
-        (["--rate", "0"], "--rate 0: give full"),
-        (["--rate", "50%", "--generator", "ycsb"], "--generator ycsb makes no warm-up"),
-        (["--rate", "full", "-p", "target=5"], "the property target sets a rate already"),
-        (["--generator", "ycsb", "-p", "mixblock.length_s=1"], "mixblock.length_s"),
-        (
-            ["--records", "10", "-p", "recordcount=5"],
-            "--records sets recordcount=10, and -p sets recordcount=5",
-        ),
-        (
-            ["--threads", "2", "-p", "threadcount=4"],
-            "--threads sets threadcount=2, and -p sets threadcount=4",
-        ),
-        (["--seed", "2", "-p", "seed=4"], "--seed sets seed=2, and -p sets seed=4"),
-        (
-            ["--value-size", "9", "-p", "fieldcount=2"],
-            "--value-size sets fieldcount=1, and -p sets fieldcount=2",
-        ),
-        (["--seconds", "9", "-p", "operationcount=2"], "--seconds 9 and -p operationcount both set when"),
-        (["--seconds", "9", "-p", "maxexecutiontime=2"], "--seconds sets maxexecutiontime=9, and -p sets"),
-        (["-p", "operationcount=0"], "operationcount=0: nothing ends the run"),
-        (["-p", "threadcount=0"], "threadcount=0: a run has 1 to 1024 threads"),
-        (["-p", "recordcount=9 # nine"], "a comment needs a line of its own"),
-        (["-p", "valuetext=nothing.txt"], "property valuetext=nothing.txt: no such file here or in"),
-    ],
-)
+WRONG = [
+    (["--db", "levledb"], "database 'levledb': did you mean 'leveldb'?"),
+    (["--db", "sqlite,leveldb"], "db = [...]"),
+    (["--device", "rpi44"], "unknown device 'rpi44'"),
+    (["--device", "RPi4"], "did you mean 'rpi4'?"),
+    (["--storage", "nvme"], "rpi4 'nvme'"),
+    (["--workload", "nothing-like-it"], "unknown workload 'nothing-like-it'"),
+    (["--distribution", "zipf"], "did you mean 'zipfian'?"),
+    (["-p", "readproportion"], "KEY=VALUE"),
+    (["-p", "recordcount=many"], "recordcount='many'"),
+    (["--design", "--generator", "ycsb"], "--design: "),
+    (["--workload", "d", "--reset", "go-on"], "--reset go-on: "),
+    (["--reset", "go-on", "--generator", "ycsb"], "--generator ycsb"),
+    (["--rate", "fast"], "--rate fast: "),
+    (["--rate", "120%"], "--rate 120%: "),
+    (["--rate", "0"], "--rate 0: "),
+    (["--rate", "50%", "--generator", "ycsb"], "--generator ycsb"),
+    (["--rate", "full", "-p", "target=5"], "property target"),
+    (["--generator", "ycsb", "-p", "mixblock.length_s=1"], "mixblock.length_s"),
+    (
+        ["--records", "10", "-p", "recordcount=5"],
+        "--records sets recordcount=10, and -p sets recordcount=5",
+    ),
+    (
+        ["--threads", "2", "-p", "threadcount=4"],
+        "--threads sets threadcount=2, and -p sets threadcount=4",
+    ),
+    (["--seed", "2", "-p", "seed=4"], "--seed sets seed=2, and -p sets seed=4"),
+    (
+        ["--value-size", "9", "-p", "fieldcount=2"],
+        "--value-size sets fieldcount=1, and -p sets fieldcount=2",
+    ),
+    (["--seconds", "9", "-p", "operationcount=2"], "--seconds 9 and -p operationcount"),
+    (["--seconds", "9", "-p", "maxexecutiontime=2"], "--seconds sets maxexecutiontime=9, and -p sets"),
+    (["-p", "operationcount=0"], "operationcount=0: "),
+    (["-p", "threadcount=0"], "threadcount=0: "),
+    (["-p", "recordcount=9 # nine"], "9 # nine"),
+    (["-p", "valuetext=nothing.txt"], "property valuetext=nothing.txt: "),
+]
+"""Options -> part of the refusal that names the mistake."""
+
+
+@pytest.mark.parametrize(("argv", "says"), WRONG)
 def test_a_wrong_name_or_value_is_one_line_that_names_it(argv, says):
     with pytest.raises(BadInput) as caught:
         plan_of(*argv)
     assert says in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_options_are_refused_in_the_words_of_the_golden_screen(golden):
+    lines = []
+    for argv, _ in WRONG:
+        with pytest.raises(BadInput) as caught:
+            plan_of(*argv)
+        lines.append(f"{shlex.join(argv)}\n--> {caught.value}")
+    golden("refused-options", "\n\n".join(lines), {ROOT: "REPOSITORY"})
 
 
 def test_a_run_that_nothing_is_asked_of_has_a_length():
@@ -171,7 +183,7 @@ def test_a_warm_up_comes_before_each_run_on_a_database_of_its_own_and_leaves_the
     assert (warm_up["insertproportion"], warm_up["maxexecutiontime"], warm_up["target"]) == ("0", "30", "500")
     assert run["maxexecutiontime"] == "20" and "insertproportion" not in run
     assert made[at].role is Role.PREPARE and not made[at].runs.files, "it is in no figure"
-    assert "30 s of the same work without its inserts" in study.words()["run-warm-up"]
+    assert study.words()["run-warm-up"].startswith("30 s ")
     copied = [step.name for step in plan_of("--reset", "copy", "--warm-up", "5").study.steps()]
     assert copied[copied.index("copy-settle") + 1 :][:2] == ["run-warm-up", "run-warm-up-settle"]
     assert YcsbStudy.from_json(study.to_json(), tmp_path, tmp_path).warm_up_s == 30
@@ -220,7 +232,7 @@ def test_only_several_kinds_that_write_have_runs_in_other_mixes_and_an_earlier_p
 
 
 def test_a_warm_up_that_would_insert_the_runs_records_is_refused():
-    with pytest.raises(BadInput, match="--warm-up: the workload only inserts records"):
+    with pytest.raises(BadInput, match=r"^--warm-up: "):
         plan_of("-p", "insertproportion=1", "-p", "readproportion=0", "-p", "updateproportion=0", "--warm-up", "5")
 
 
@@ -293,10 +305,7 @@ def test_a_rate_as_fast_as_it_goes_wins_over_the_target_of_a_file(tmp_path):
 def test_both_limits_of_a_file_hold_for_a_run_and_neither_for_its_load(tmp_path):
     argv = workload_file(tmp_path, "recordcount=50", "insertcount=20", "operationcount=90", "maxexecutiontime=60")
     study = plan_of(*argv, "--reset", "load").study
-    assert (
-        study.words()["run"] == "90 operations, or as many as fit into 60 s, at 50 % of the rate that the "
-        "warm-up reached, 1 thread"
-    )
+    assert re.findall(r"[\d.]+", study.words()["run"]) == ["90", "60", "50", "1"]
     assert study.words()["load"] == "20 records into LevelDB"
     with study.repeat(BoardOfPaths(tmp_path), 1, tmp_path) as steps:
         load = next(step for step in steps if step.name == "load").runs
@@ -358,7 +367,7 @@ def test_a_plan_whose_files_were_changed_is_refused(tmp_path):
     path = saved(tmp_path, "-p", f"valuetext={tmp_path / 'book.txt'}")
     assert plan_again(path, {}).study.properties["valuetext"] == str(tmp_path / "book.txt")
     (tmp_path / "book.txt").write_text("It was the best of times.")
-    with pytest.raises(BadInput, match="the plan's files were changed"):
+    with pytest.raises(BadInput, match=r"book\.txt"):
         plan_again(path, {})
 
 
@@ -443,7 +452,7 @@ def test_mix_blocks_are_run_and_never_loaded_and_the_user_may_choose_their_lengt
 
 
 def test_the_plan_shows_mix_blocks():
-    assert "from block to block" in dict(plan_of("--design").study.settings())["mix"]
+    assert "block" in dict(plan_of("--design").study.settings())["mix"]
     assert "mix" not in dict(plan_of().study.settings())
 
 
@@ -526,7 +535,7 @@ def test_a_command_s_plan_is_the_same_plan_again(tmp_path, argv):
         (lambda plan: plan.clear(), "contains no plan"),
         (lambda plan: plan["schema"].update(version=99), "version 99"),
         (lambda plan: plan["study"].update(database="nothing"), "unknown database 'nothing'"),
-        (lambda plan: plan["study"]["workload"].update(text="recordcount=1"), "does not match its checksum"),
+        (lambda plan: plan["study"]["workload"].update(text="recordcount=1"), "checksum"),
         (lambda plan: plan.update(study=[1]), "contains no plan"),
     ],
 )
@@ -543,5 +552,5 @@ def test_a_plan_that_cannot_be_carried_out_is_one_line(tmp_path, change, says):
 
 def test_a_newer_record_is_not_taken_for_one_without_a_plan(tmp_path):
     (tmp_path / "run.json").write_text(json.dumps({"schema": {"name": "run", "version": 99}, "steps": []}))
-    with pytest.raises(NewerSchema, match="version 99, this program reads up to"):
+    with pytest.raises(NewerSchema, match="version 99"):
         plan_again(tmp_path, {})

@@ -3,6 +3,7 @@
 import itertools
 
 import pytest
+from opjoule.base.notices import NoticeKind
 from opjoule.runs.measuring.quiet import Rest
 from opjoule.runs.measuring.settling import HELD_S
 from settling_clock import SettlingClock
@@ -42,7 +43,7 @@ def test_writes_that_do_not_end_are_reported_and_spoil_idle(monkeypatch):
     )
     assert unsettled is not None
     assert unsettled.withholds
-    assert "9 MB still wait to be written to the medium, hardly fewer than 2 s ago" in unsettled.line
+    assert unsettled.kind is NoticeKind.UNSETTLED and "9 MB" in unsettled.line and " 2 s " in unsettled.line
     assert waited_s == pytest.approx(HELD_S + 2.0, abs=0.6)
 
 

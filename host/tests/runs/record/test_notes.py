@@ -1,6 +1,7 @@
 """Notes and tags beside a record: what the user may write, and that the record stays as it was."""
 
 import json
+import re
 
 import pytest
 from opjoule.base.errors import BadInput, NewerSchema, RecordFault
@@ -31,7 +32,7 @@ def test_tags_are_added_and_removed_once():
 
 @pytest.mark.parametrize("tag", ["", " ", "a b", "-a", "a\n", "x" * 41, "<b>", "a,b"])
 def test_a_tag_of_other_characters_is_refused(tag):
-    with pytest.raises(BadInput, match="a tag begins with"):
+    with pytest.raises(BadInput, match=f"(?s)tag .*{re.escape(tag)}"):
         Notes().tagged([tag])
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 from opjoule.base.errors import BadInput, RecordFault
@@ -47,7 +48,7 @@ def test_an_update_that_dies_half_way_leaves_the_old_state(record, monkeypatch):
 
 
 def test_a_record_is_never_overwritten(record):
-    with pytest.raises(BadInput, match="already contains a run record"):
+    with pytest.raises(BadInput, match=re.escape(str(record.directory))):
         RunRecord.create(record.directory, {}, simulated=False)
 
 
@@ -62,7 +63,8 @@ def test_finish_states_checksums_of_all_files_and_verify_finds_a_change(record):
     assert opened.verify() == []
     (raw / "power.arrows").write_bytes(b"abC")
     record.path("operations.oplog").unlink()
-    assert [line.rsplit(": ")[-1] for line in opened.verify()] == ["missing", "changed since the run ended"]
+    missing, changed = opened.verify()
+    assert missing.endswith("/operations.oplog: missing") and "/raw/power.arrows: changed" in changed
 
 
 def run_json(**entries):
@@ -73,7 +75,7 @@ def run_json(**entries):
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (None, "not a run record"),
+        (None, "run record"),
         (b"", "corrupt"),
         (b'{"schema": {"name": "run", "ver', "corrupt"),
         (b"\xff\xfe\x00", "corrupt"),
@@ -118,7 +120,7 @@ def test_a_result_is_written_with_every_key_and_read_again(tmp_path):
     result = read_result(tmp_path).numbers
     assert result["simulated"] is True and result["schema"] == {"name": "result", "version": 4}
     assert result["energy_j"] == {"value": 10.0, "u": 0.1, "unit": "J"}
-    assert result["latency_s"]["p99"]["reason"] == "no operation was logged"
+    assert result["latency_s"]["p99"]["reason"] == entries()["latency_s"].reason
     assert set(entries()) <= set(result)
 
 
@@ -135,8 +137,8 @@ def test_a_result_without_one_of_its_keys_is_refused(key):
     [
         ({"energy_j": None}, "energy_j is None"),
         ({"energy_j": 10.0}, "energy_j is 10.0"),
-        ({"energy_j": {"value": None, "u": None, "unit": "J"}}, "null without a reason"),
-        ({"energy_j": {"value": 1.0, "u": None, "unit": "J"}}, "null without a reason"),
+        ({"energy_j": {"value": None, "u": None, "unit": "J"}}, "energy_j .*reason"),
+        ({"energy_j": {"value": 1.0, "u": None, "unit": "J"}}, "energy_j .*reason"),
         ({"power_w": Quantity(1, 0, "mW")}, "in 'mW', expected 'W'"),
         ({"budget": {"gain": Quantity(1, 0, "J")}}, "budget lacks offset"),
         ({"alignment": {"method": None}}, "alignment lacks residual_s"),
@@ -157,11 +159,9 @@ def test_a_corrupt_or_absent_result_is_one_line(tmp_path):
 
 
 def test_a_warning_withholds_nothing_and_stands_beside_the_others(record):
-    record.add_notices(Notice(NoticeKind.NOTE, "the board is warmer than before the run"))
-    record.add_notices(Notice(NoticeKind.NOTE, "the supply is soft"))
+    notes = [Notice(NoticeKind.NOTE, "a warm board"), Notice(NoticeKind.NOTE, "a soft supply")]
+    for note in notes:
+        record.add_notices(note)
     reopened = RunRecord.open(record.directory)
-    assert [notice.line for notice in reopened.run.notices] == [
-        "the board is warmer than before the run",
-        "the supply is soft",
-    ]
+    assert list(reopened.run.notices) == notes
     assert reopened.faults == [] and reopened.withheld == {}

@@ -6,6 +6,7 @@ import csv
 import itertools
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -127,7 +128,7 @@ def test_an_axis_that_the_job_goes_through_itself_is_in_its_parts_with_its_own_c
         (("{parts}", "{size}"), "unknown place '{size}'"),
         (("{parts}", "{rows}"), "unknown place '{rows}'"),
         (('within = ["size"]', 'within = ["sise"]'), "did you mean 'size'"),
-        (('within = ["size"]', 'within = ["system"]'), "unknown axis of within 'system'"),
+        (('within = ["size"]', 'within = ["system"]'), "within 'system'"),
         (("[phases]", '[[exclude]]\nsize = "large"\n[phases]'), "unknown axis 'size'"),
     ],
 )
@@ -136,35 +137,45 @@ def test_what_a_job_goes_through_itself_is_checked(tmp_path, change, says):
         find_study(str(study(tmp_path / "s", WITHIN.replace(*change))))
 
 
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        (("[best]", '[cold]\nread = "read_colt"\n[best]'), "unknown phase of .cold. 'read_colt'"),
-        (("[best]", '[bars]\nrows_per_s = "rite"\n[best]'), "did you mean 'write'"),
+MEANINGLESS = [
+    (("[best]", '[cold]\nread = "read_colt"\n[best]'), "unknown phase of .cold. 'read_colt'"),
+    (("[best]", '[bars]\nrows_per_s = "rite"\n[best]'), "did you mean 'write'"),
+    (
         (
-            (
-                "[best]",
-                '[[counterparts]]\npaper = "Figure 1"\nshows = "reads"\nstate = "exact"\nphases = ["reed"]\n[best]',
-            ),
-            "did you mean 'read'",
+            "[best]",
+            '[[counterparts]]\npaper = "Figure 1"\nshows = "reads"\nstate = "exact"\nphases = ["reed"]\n[best]',
         ),
-        (('title = "A study to try"', ""), "title is missing"),
-        (("{storage}", "{storge}"), r"did you mean '{storage}'"),
-        (("rows = [1000, 10000]", "rows = [0]"), "at least 1"),
-        (
-            ('energy_per_operation_j = "least"', 'energy_per_operation_j = "low"'),
-            "best.energy_per_operation_j must be least or most, not 'low'",
-        ),
-        (('when = { size = "large" }', 'when = { siz = "large" }'), "unknown axis 'siz'"),
-        (("[counts]", "[count]"), "unknown key 'count'"),
-        (('files = ["job.py"]', "files = [3]"), r"files\[0\] must be text in quotes, not 3"),
-        (('files = ["job.py"]', 'files = ["job.py"]\nunranked = ["reed"]'), "did you mean 'read'"),
-        (('[[exclude]]\nsystem = "two"', '[[exclude]]\nsistem = "two"'), "unknown axis 'sistem'"),
-    ],
-)
+        "did you mean 'read'",
+    ),
+    (('title = "A study to try"', ""), "title is missing"),
+    (("{storage}", "{storge}"), r"did you mean '{storage}'"),
+    (("rows = [1000, 10000]", "rows = [0]"), "at least 1"),
+    (
+        ('energy_per_operation_j = "least"', 'energy_per_operation_j = "low"'),
+        "best.energy_per_operation_j must be .*'low'",
+    ),
+    (('when = { size = "large" }', 'when = { siz = "large" }'), "unknown axis 'siz'"),
+    (("[counts]", "[count]"), "unknown key 'count'"),
+    (('files = ["job.py"]', "files = [3]"), r"files\[0\] must be .* not 3"),
+    (('files = ["job.py"]', 'files = ["job.py"]\nunranked = ["reed"]'), "did you mean 'read'"),
+    (('[[exclude]]\nsystem = "two"', '[[exclude]]\nsistem = "two"'), "unknown axis 'sistem'"),
+]
+"""Change of a study's file -> pattern of its refusal."""
+
+
+@pytest.mark.parametrize(("change", "says"), MEANINGLESS)
 def test_a_study_that_means_nothing_is_named_with_what_is_wrong(tmp_path, change, says):
     with pytest.raises(BadInput, match=says):
         find_study(str(study(tmp_path / "s", STUDY.replace(*change))))
+
+
+def test_a_study_is_refused_in_the_words_of_the_golden_screen(tmp_path, golden):
+    said = []
+    for at, (change, _) in enumerate(MEANINGLESS):
+        with pytest.raises(BadInput) as caught:
+            find_study(str(study(tmp_path / f"{at}", STUDY.replace(*change))))
+        said.append(str(caught.value).replace(f"{tmp_path}/{at}", "DIR"))
+    golden("refused-study", "\n".join(said))
 
 
 @pytest.mark.parametrize(
@@ -176,7 +187,7 @@ def test_a_study_that_means_nothing_is_named_with_what_is_wrong(tmp_path, change
         (["--only", "system=three"], "unknown system of --only 'three'"),
         (["--only", "colour=red"], "unknown axis of --only 'colour'"),
         (["--only", "system=two", "--only", "size=large"], "leaves nothing"),
-        (["--dataset", "/etc/hostname"], "takes only the data that it generates"),
+        (["--dataset", "/etc/hostname"], "only the data"),
         (["--until-u", "3%"], "--repeats"),
     ],
 )
@@ -371,7 +382,7 @@ def test_a_client_that_is_there_is_reported_by_all_of_them(tmp_path, monkeypatch
     (tmp_path / "python3").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     main(["databases"])
-    assert "study s3: found, Python module bsddb3" in capsys.readouterr().out
+    assert re.search("s3: found, .*bsddb3", capsys.readouterr().out)
     main(["--study", "s3", "--device", "rpi4", "--simulate", "--dry-run"])
     assert "berkeleydb: its" not in capsys.readouterr().out
 
@@ -414,5 +425,5 @@ def test_a_dry_run_needs_no_rig_no_system_and_no_loader_and_counts_what_would_be
     assert main([*study, "--simulate"]) == 0
     said = capsys.readouterr().out
     assert f"  to measure {len(planned['cells']) - len(absent)}" in said and "rig.toml is not there" not in said
-    assert (name == "s1") == (f"{len(absent)} cells not measured without it" in said and "mongod" in said)
+    assert (name == "s1") == (f"{len(absent)} cells not measured" in said and "mongod" in said)
     assert not (tmp_path / "new").exists()

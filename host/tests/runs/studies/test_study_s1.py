@@ -112,9 +112,9 @@ def test_a_simulated_board_has_a_state_of_its_own():
     ("words", "says"),
     [
         (["--only", "figure=1"], "unknown figure of --only '1'"),
-        (["--only", "figure=journaling"], "leaves nothing of the study on rpi4: --storage"),
-        (["--storage", "floppy"], "unknown storage for rpi4 'floppy'"),
-        (["--storage", "sd,sd"], "name each one once"),
+        (["--only", "figure=journaling"], "leaves nothing"),
+        (["--storage", "floppy"], "rpi4 'floppy'"),
+        (["--storage", "sd,sd"], "sd,sd"),
     ],
 )
 def test_what_the_study_does_not_have_is_one_line(capsys, words, says):

@@ -209,7 +209,7 @@ def test_the_answers_are_held_against_another_computation_before_anything_is_mea
     study("verified").verify(sample, 1)
     whole = study("answers").anomalies
     monkeypatch.setattr(study("answers"), "anomalies", lambda rows: whole(rows)[1:])
-    with pytest.raises(study("study_run").WrongAnswer, match="ANOMALIES by SQL and by plain Python"):
+    with pytest.raises(study("study_run").WrongAnswer, match="ANOMALIES by SQL"):
         study("verified").verify(sample, 1)
 
 
@@ -219,7 +219,7 @@ def test_the_answers_are_held_against_another_computation_before_anything_is_mea
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_a_disk_too_small_is_one_line_before_anything_is_loaded(system, tmp_path):
     ended = job(system, "--storage", str(tmp_path), "--rows", "1000,1000000000000")
-    assert ended.returncode == 2 and "take fewer rows or another medium" in ended.stderr.splitlines()[-1]
+    assert ended.returncode == 2 and "another medium" in ended.stderr.splitlines()[-1]
     assert list(tmp_path.iterdir()) == []
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import statistics
 import subprocess
 import sys
@@ -110,14 +111,14 @@ def test_lines_of_the_dataset_that_are_no_readings_are_left_out_and_counted(stud
     assert sample[2] == (1, 1080704295757551, 2, 122.153, -3.91901, 11.04, 2.03397)
     assert readings.line_of(sample[2]) == LINES.splitlines()[0]
     said = dataset.about()
-    assert f"{file}: 4 readings" in said and "3 with a number of fields other than 8" in said
+    assert f"{file}: 4 readings" in said and re.search(r"\b3 .* fields other than 8", said)
 
 
 def test_a_file_without_a_reading_is_one_line(tmp_path):
     file = tmp_path / "data.txt"
     file.write_bytes(b"\xff\xfe nothing\n")
     ended = job("sqlite", "--storage", str(tmp_path), "--dataset", str(file))
-    assert ended.returncode == 2 and "no line is a reading" in ended.stderr.splitlines()[-1]
+    assert ended.returncode == 2 and str(file) in ended.stderr.splitlines()[-1]
     ended = job("sqlite", "--storage", str(tmp_path), "--dataset", str(tmp_path / "none"))
     assert ended.returncode == 2 and "No such file" in ended.stderr.splitlines()[-1]
 

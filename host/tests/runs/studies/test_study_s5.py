@@ -247,7 +247,7 @@ def test_a_server_of_the_users_is_reached_by_its_connection_and_keeps_no_table(s
 def test_a_disk_too_small_is_one_line_before_anything_is_loaded(job, tmp_path):
     for words in ((), ("--check",)):
         status, said, _ = job("sqlite", "--storage", str(tmp_path), "--rows", "1000000000000", *words)
-        assert status == 2 and "take a smaller scale or another medium" in said and said.count("\n") == 1
+        assert status == 2 and "another medium" in said and said.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
 
 

@@ -24,24 +24,21 @@ def zen_job(job, library, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("variables", "says"),
     [
-        ({"STAND_IN_VERSION": "12.10"}, "Actian Zen 12.10 is too old: 13 or later has Btrieve 2"),
-        (
-            {"STAND_IN_FAULT": "BtrieveClientGetVersion=20"},
-            "Actian Zen does not answer: BtrieveClientGetVersion: status 20, Record manager inactive",
-        ),
+        ({"STAND_IN_VERSION": "12.10"}, "Zen 12.10 "),
+        ({"STAND_IN_FAULT": "BtrieveClientGetVersion=20"}, "BtrieveClientGetVersion: status 20, "),
     ],
 )
 def test_a_zen_that_is_too_old_or_does_not_answer_is_one_line(zen_job, variables, says):
     status, said, _ = zen_job("--check", **variables)
-    assert status == 2 and said == f"job.py: {says}\n"
+    assert status == 2 and said.startswith("job.py: ") and says in said and said.count("\n") == 1
 
 
 def test_a_library_that_is_missing_or_another_is_one_line(zen_job, job, tmp_path):
     status, said, _ = zen_job("--check", path=tmp_path / "none.so")
     assert status == 2 and said.count("\n") == 1
-    assert "none.so: cannot open" in said and "install Actian Zen on the board" in said
+    assert "none.so: cannot open" in said and "install Actian Zen" in said
     status, said, _ = zen_job("--check", path="libm.so.6")
-    assert status == 2 and "libm.so.6 is not a Btrieve 2 library" in said
+    assert status == 2 and "libm.so.6 " in said and "Btrieve" in said
     status, said, _ = job("zen", "--storage", str(tmp_path), "--check")
     assert status == 2 and "libbtrieveC.so is not in /usr/local/actianzen/lib*" in said
 

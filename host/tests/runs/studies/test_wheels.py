@@ -73,7 +73,7 @@ def test_a_wheel_that_arrives_changed_is_not_unpacked(tmp_path, index):
         (files / path.name).write_bytes(path.read_bytes()[:-1] + b"!")
         return str(files / path.name)
 
-    with pytest.raises(DeviceFault, match="did not reach the board undamaged"):
+    with pytest.raises(DeviceFault, match="undamaged"):
         bring_wheels(board(files, damaged), requirements, tmp_path / "cache")
     assert not (files / "python").exists()
 
@@ -83,7 +83,7 @@ def test_a_wheel_of_another_hash_is_refused_when_fetched_and_when_kept(tmp_path,
     requirements = pinned(tmp_path, made)
     (kept,) = fetch_wheels(requirements, HERE, tmp_path / "cache")
     kept.write_bytes(kept.read_bytes() + b"!")
-    with pytest.raises(BadInput, match="was changed since it was fetched"):
+    with pytest.raises(BadInput, match="was changed"):
         fetch_wheels(requirements, HERE, tmp_path / "cache")
     with zipfile.ZipFile(made, "a") as changed:
         changed.writestr("more.py", "")
