@@ -74,22 +74,23 @@ def as_struct(table: object, kind: type[T], where: str, inside: str = "", *, tex
     """A table, with the tables inside it, as a value of a msgspec struct or a dataclass.
 
     Args:
-        kind: type whose fields are the table's keys.
+        kind: type whose fields are the table's keys; `msgspec.field(name=)` gives a field another key.
         where: file, and the table if it is only a part of the file; errors begin with it.
         inside: dotted name of the table below `where`, with a dot at the end.
         texts: True if numbers may be written as texts, as on a command line.
         known: fields that the caller has already read.
     Raises: BadInput: it is not a table, or a key is missing, unknown, or has a value of another type.
     """
-    hints = hints_of(kind)
+    hints, fields = hints_of(kind), _fields_of(kind)
     values = dict(known)
     for key, value in as_table(table, f"{where} {inside}".rstrip(" .")).items():
-        if key not in hints:
-            names = [inside + name for name in sorted(hints)]
+        if key not in fields:
+            names = [inside + name for name in sorted(fields)]
             raise BadInput(f"{where} {unknown('key', f'{inside}{key}', names)}")
-        if key not in known:
-            values[key] = _entry(value, hints[key], where, f"{inside}{key}", texts=texts)
-    if missing := [name for name in _required(kind) if name not in values]:
+        if fields[key] not in known:
+            values[fields[key]] = _entry(value, hints[fields[key]], where, f"{inside}{key}", texts=texts)
+    required = _required(kind)
+    if missing := [key for key, name in fields.items() if name in required and name not in values]:
         raise BadInput(f"{where} {inside}{missing[0]} is missing")
     try:
         return kind(**values)
@@ -103,6 +104,13 @@ def hints_of(kind: Any) -> Mapping[str, Any]:
 
 
 _hints: Final = cache(partial(get_type_hints, include_extras=True))
+
+
+def _fields_of(kind: Any) -> Mapping[str, str]:
+    """Key in a file -> its field; they differ only where a msgspec struct says so."""
+    if dataclasses.is_dataclass(kind):
+        return {name: name for name in hints_of(kind)}
+    return {field.encode_name: field.name for field in msgspec.structs.fields(kind)}
 
 
 def _required(kind: Any) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from opjoule.base.errors import DeviceFault, OpJouleError
+from opjoule.base.names import MEDIUM
 from opjoule.boards.connection.sessions import database_folder, remove_sessions, stop_and_fetch
 from opjoule.boards.connection.shell import Shell
 from opjoule.boards.databases import database_called
@@ -97,8 +98,8 @@ class Board:
             "connection": self.shell.target,
             "loader_sha256": self.programs.loader_sha256,
             "probe_sha256": self.programs.probe_sha256,
-            "storage_path": self.medium.path,
-            "storage_free_bytes": self.free_bytes(),
+            f"{MEDIUM}_path": self.medium.path,
+            f"{MEDIUM}_free_bytes": self.free_bytes(),
             "disturbance": self._disturbance,
             **self._facts,
         }

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from opjoule.base.errors import BadInput, DeviceFault, RigFault
+from opjoule.base.names import MEDIUM
 from opjoule.boards.board_state import BlockDevices, BoardFacts, StateSettings, device_number, read_facts, read_state
 from opjoule.boards.changes import PreparePlan, plan_preparation
 from opjoule.boards.connection.sessions import BoardLock, find_sessions, remove_sessions, stop_and_fetch
@@ -248,7 +249,7 @@ class BoardPreparation(Preparation):
                 if step.is_needed:
                     raise DeviceFault(f"the board cannot be prepared: {step.about}: {why}")
                 done.append(f"FAILED: {step.about}: {why}")
-        remedy = f"mend [device.{self.profile.name}.storage] in rig.toml"
+        remedy = f"mend [device.{self.profile.name}.{MEDIUM}] in rig.toml"
         self._device_number = device_number(make_folder(self.shell, self.medium.path, remedy))
         return done
 

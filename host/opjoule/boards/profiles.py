@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from opjoule.base.errors import BadInput, unknown
+from opjoule.base.names import MEDIUM
 from opjoule.base.toml_file import read_toml
 
 _FOLDER = Path(__file__).parent / "profiles"
@@ -43,7 +44,7 @@ class Profile:
     def with_medium(self, name: str | None) -> "BoardAndMedium":
         """The board with the medium of this name, or by default its first. Raises: BadInput: no such medium."""
         if name is not None and name not in self.media:
-            raise BadInput(unknown(f"storage for {self.name}", name, list(self.media)))
+            raise BadInput(unknown(f"{MEDIUM} for {self.name}", name, list(self.media)))
         return BoardAndMedium(self, name or self.media[0])
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from opjoule.base.errors import BadInput, unknown
+from opjoule.base.names import MEDIUM
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,7 @@ class Axis:
 
 AXES: Final[Mapping[str, Axis]] = {
     **{name: Axis(name) for name in ("db", "device", "workload", "distribution", "records")},
-    **{name: Axis(name) for name in ("operations", "seconds", "threads", "idle", "storage")},
+    **{name: Axis(name) for name in ("operations", "seconds", "threads", "idle", MEDIUM)},
     "value_size": Axis("value_size"),
     "durability": Axis("properties", "durability"),
     "journal": Axis("state", "journal"),
@@ -56,6 +57,11 @@ def several(option: str, text: str | None) -> list[str]:
     if len(set(values)) < len(values) or "" in values:
         raise BadInput(f"{option} {text}: name each one once, as in {option} a,b")
     return values
+
+
+def media_of(text: str | None) -> list[str]:
+    """Names of the media that a user's --storage asks for. Raises: BadInput: duplicate or empty name."""
+    return several(f"--{MEDIUM}", text)
 
 
 def fields_of(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 import opjoule
 from opjoule.base.errors import INTERRUPTED, Interrupted, OpJouleError, of_system
+from opjoule.base.names import MEDIUM, MEDIUM_SENSOR
 from opjoule.base.notices import Notice, NoticeKind
 from opjoule.base.resources import analysis_resources
 from opjoule.boards.board import Board
@@ -56,12 +57,12 @@ def measure(
     supply: SupplyPath,
     notices: Sequence[Notice] = (),
     calibrations: Calibrations | None = None,
-    storage_meter: str | None = None,
+    medium_meter: str | None = None,
 ) -> RunRecord:
     """Executes the plan and writes the record, no matter how the run ends.
 
     Args:
-        meter_address: as for open_meter(); storage_meter: address of a second one, in the medium's own supply.
+        meter_address: as for open_meter(); medium_meter: address of a second one, in the medium's own supply.
         rig_facts: facts of the rig for run.json that are known before the run.
         supply: path between supply and board.
         notices: what is to be shown above the figures.
@@ -71,13 +72,13 @@ def measure(
     """
     stated = SIMULATED_RIG if plan.simulated else stated_in(plan.asked.get("meter"))
     wishes = Wishes(supply_v=plan.board.profile.supply_voltage_v, stated_in=stated)
-    meter = open_meters(meter_address, storage_meter, wishes)
+    meter = open_meters(meter_address, medium_meter, wishes)
     plan.study.check(board)
     plan.study.check_space(board)
     record: RunRecord | None = None
     with opened_meter(meter, meter_address, calibrations) as opened:
         sensors = opened.sensors.wired(supply.sense_ohm)
-        storage_sensor = sensors.of_medium(board.medium)
+        medium_sensor = sensors.of_medium(board.medium)
         try:
             prepared, facts = board.prepare(), board.facts()
             # Again, because the size of a medium that had to be mounted is known only now.
@@ -87,9 +88,9 @@ def measure(
                 "device": facts,
                 "meter": opened.identity,
                 "prepared": prepared,
-                "storage": plan.board.medium,
+                MEDIUM: plan.board.medium,
             }
-            known: dict[str, Any] = {"cores": board.cores, "storage_sensor": storage_sensor}
+            known: dict[str, Any] = {"cores": board.cores, MEDIUM_SENSOR: medium_sensor}
             known["supply"] = supply.measured(meter.error_bounds().shunt).to_json()
             record.update(found={**rig_facts, **_host_facts(), **rig, **plan.study.facts(board), **known})
             record.update(plan=plan.to_json(), plan_sha256=plan.sha256, **sensors.entries())

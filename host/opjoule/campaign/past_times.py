@@ -20,6 +20,7 @@ from statistics import fmean
 from typing import Any, Final
 
 from opjoule.base.files import read_regular
+from opjoule.base.names import MEDIUM
 from opjoule.boards.profiles import find_profile
 
 GROWING: Final = ("prepare", "work")
@@ -121,7 +122,7 @@ def past_times(runs: Path, asked: Mapping[str, Any], constant: Sequence[str] = (
 
 def medium_of(asked: Mapping[str, Any]) -> str:
     """Medium of a measurement: the one that was asked for, or the board's first. Raises: BadInput: no such board."""
-    return str(asked.get("storage") or find_profile(str(asked.get("device"))).media[0])
+    return str(asked.get(MEDIUM) or find_profile(str(asked.get("device"))).media[0])
 
 
 def runs_in(folder: Path) -> Iterator[dict[str, Any]]:
@@ -186,7 +187,7 @@ def shipped_times(asked: Mapping[str, Any], file: Path = SHIPPED) -> list[PastTi
             if row["study"] == asked.get("folder"):
                 axes = _axes(dict(axis.split("=", 1) for axis in row["cell"].split()))
                 past = PastTime(axes, int(row["size"]), float(row["total_s"]), float(row["growing_s"]))
-                (on_medium if row["storage"] == medium_of(asked) else elsewhere).append(past)
+                (on_medium if row[MEDIUM] == medium_of(asked) else elsewhere).append(past)
     known = {dict(past.cell).get(_SYSTEM) for past in on_medium}
     return [*on_medium, *(past for past in elsewhere if dict(past.cell).get(_SYSTEM) not in known)]
 

@@ -28,7 +28,7 @@ def run_restore(options: RestoreOptions) -> int:
     described = read_rig(options.rig).device(options.device)
     fetched: Path = options.out or RUNS / "recovered"
     with closing(open_shell(described)) as shell:
-        done, left = recover(shell, described.storage.values(), fetched, kept=options.kept)
+        done, left = recover(shell, described.media.values(), fetched, kept=options.kept)
     for line in done + left:
         print(line)
     print(f"some changes of {options.device} could not be undone" if left else f"{options.device} is restored")

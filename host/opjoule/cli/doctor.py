@@ -304,7 +304,7 @@ def _board(name: str, device: RigDevice, pulses: int | None, heard: Heard | None
     """Findings of one board while the meter records; `pulses` None: a few are played if the meter can count them."""
     profile = find_profile(name)
     yield finding(name, name in known_profiles(), f"{profile.title}, {device.connection}")
-    for medium in device.storage:
+    for medium in device.media:
         if medium not in profile.media:
             remedy = f"use one of {', '.join(profile.media)}"
             yield finding(f"{name} {medium}", False, "the board has no such medium", remedy)

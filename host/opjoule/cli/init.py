@@ -10,6 +10,7 @@ from typing import Final
 
 from opjoule.base.errors import BadInput
 from opjoule.base.files import replacing
+from opjoule.base.names import MEDIUM
 from opjoule.base.scripts import CALIBRATIONS
 from opjoule.base.settings import as_struct
 from opjoule.base.terminal import Prompts, Stopped, line_of_stdin, refusing
@@ -173,7 +174,7 @@ def _ask_board(prompts: Prompts) -> str:
         f"connection = {toml_string(connection)}",
         f"sync = {toml_string(sync)}",
         "",
-        f"[device.{name}.storage]",
+        f"[device.{name}.{MEDIUM}]",
     ]
     absolute = refusing(lambda answer: answer[:1] in ("", "/"), "not an absolute path; for example /mnt/ssd")
     for medium in profile.media:

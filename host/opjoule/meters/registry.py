@@ -8,9 +8,9 @@ from opjoule.base.errors import BadInput
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.meters import fnirsi, hwmon, joulescope, km003c, pmic, powersensor3, ppk2, rapl, smartpower3
 from opjoule.meters.interface import Address, Meter, MeterIdentity, MeterKind, Wishes
+from opjoule.meters.medium_meter import WithMediumMeter
 from opjoule.meters.monsoon import meter as monsoon
 from opjoule.meters.serial import meter as serial
-from opjoule.meters.storage_meter import WithStorageMeter
 
 _ROWS: Final = (
     serial.KIND,
@@ -53,17 +53,17 @@ def open_meter(name: str, wishes: Wishes = _NO_WISHES) -> Meter:
     return address.kind.make(address, wishes)
 
 
-def open_meters(name: str, storage: str | None, wishes: Wishes = _NO_WISHES) -> Meter:
-    """The board's meter, with a second one in the storage medium's supply if `storage` names one; else as open_meter().
+def open_meters(name: str, medium: str | None, wishes: Wishes = _NO_WISHES) -> Meter:
+    """The board's meter, with a second one in the medium's supply if `medium` names one; else as open_meter().
 
     Raises: BadInput: as open_meter(), or both names are the same.
     """
     board = open_meter(name, wishes)
-    if storage is None:
+    if medium is None:
         return board
-    if storage == name:
-        raise BadInput(f"--storage-meter {storage} is also the board's meter: name another one")
-    return WithStorageMeter(board, open_meter(storage), address_of(storage).kind.stamp_width_ns)
+    if medium == name:
+        raise BadInput(f"--storage-meter {medium} is also the board's meter: name another one")
+    return WithMediumMeter(board, open_meter(medium), address_of(medium).kind.stamp_width_ns)
 
 
 def sensor_ids(name: str, identity: MeterIdentity) -> tuple[str, ...]:

@@ -56,8 +56,8 @@ class Answer:
         asked, mark = self.run.asked, " (SIMULATED)" if self.record.simulated else ""
         if self.trace_only:
             return f"Power trace from {asked.meter or asked.imported_file or 'an unknown meter'}{mark}"
-        storage = self.run.found.storage or asked.storage
-        medium = f", {storage}" if storage else ""
+        on = self.run.found.medium or asked.medium
+        medium = f", {on}" if on else ""
         return f"{self.wording.subject(self.run)} on {asked.device or 'unknown board'}{mark}{medium}"
 
     @property
@@ -150,7 +150,7 @@ class Answer:
 
 SIMULATED = (
     "No board and no meter was measured. The workload ran for real on this computer; a power model of the board and "
-    "its storage turned its activity into the current that the simulated meter saw. These joules show how the rig "
+    "its medium turned its activity into the current that the simulated meter saw. These joules show how the rig "
     "works. "
     "They say nothing about the energy or speed of real hardware."
 )

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from opjoule.base.errors import RecordFault
 from opjoule.base.files import read_regular, rewriting
+from opjoule.base.names import MEDIUM
 from opjoule.base.notices import Notice, NoticeKind
 from opjoule.base.scripts import program
 from opjoule.base.units import Quantity, missing
@@ -48,7 +49,7 @@ class ListedRun(Struct, frozen=True):
     """Database or command line that was measured."""
     db: str = ""
     device: str = ""
-    storage: str = ""
+    medium: str = ""
     goes_on: bool = False
     """Whether the measurement is running, or was killed and never analysed: run.json has no checksums yet."""
     why: str = ""
@@ -66,6 +67,11 @@ class ListedRun(Struct, frozen=True):
         except ValueError:
             return None
         return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """Database, board and medium, under the names of their options."""
+        return {"db": self.db, "device": self.device, MEDIUM: self.medium}
 
     @property
     def headline_text(self) -> str:
@@ -128,7 +134,7 @@ def _of(answer: "Answer", directory: Path) -> ListedRun:
         answer.wording.subject(run),
         run.asked.db or "",
         run.asked.device or "",
-        run.found.storage or run.asked.storage or "",
+        run.found.medium or run.asked.medium or "",
         not record.is_finished,
         notices=tuple(_notices(answer)),
     )
@@ -150,7 +156,7 @@ def _notices(answer: "Answer") -> Iterator[Notice]:
 
 
 INDEX: Final = "runs.index"
-VERSION: Final = 4
+VERSION: Final = 5
 WATCHED: Final = ("run.json", "result.json", NOTES)
 KEEP_AT_ONCE: Final = 500
 """The index is written after this many newly read records, in case the program ends before all are read."""

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from opjoule.base.errors import BadInput, OpJouleError
+from opjoule.base.names import MEDIUM
 from opjoule.energy.operations.tables import BY_NAME
 from opjoule.energy.sensor_calibration import Correction, SensorCalibration
 from opjoule.energy.trace.parquet_file import POWER, checked_metadata, open_parquet
@@ -197,7 +198,7 @@ def _numbers(record: RunRecord) -> tuple[dict[str, Any], pa.Table]:
         "started_utc": run.found.started_utc,
         "db": run.asked.db,
         "device": run.asked.device,
-        "storage": run.found.storage or run.asked.storage,
+        MEDIUM: run.found.medium or run.asked.medium,
         "rig_name": asked.get("rig_name"),
         "block": asked.get("block"),
     }

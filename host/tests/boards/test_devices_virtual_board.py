@@ -80,7 +80,7 @@ def test_what_prepare_changes_restore_puts_back(machine):
 
 
 def test_a_user_who_may_run_opjoule_root_alone_prepares_and_restores(machine):
-    described = RigDevice(cpufreq="/run/cpu", storage={"emmc": MEDIUM})
+    described = RigDevice(cpufreq="/run/cpu", media={"emmc": MEDIUM})
     as_root(machine, install_script(described, "plain"))
     try:
         shell = connect(machine, "plain")

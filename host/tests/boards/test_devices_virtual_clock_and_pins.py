@@ -72,7 +72,7 @@ def described(odroid: Machine, sync: str = "") -> RigDevice:
     return RigDevice(
         "ssh:rig@127.0.0.1",
         ssh_options=tuple(odroid.image.ssh_options(odroid.port, known)),
-        storage={"sd": Medium("/home/rig/db")},
+        media={"sd": Medium("/home/rig/db")},
         sync=sync,
     )
 

@@ -20,14 +20,14 @@ def test_a_whole_file_is_read(tmp_path):
     path.write_text(GOOD)
     rig = read_rig(path)
     assert rig.meter == "serial:/dev/ttyACM0"
-    assert rig.device("rpi4").storage["sd"].path == "/mnt/sd"
-    assert rig.storage_meter is None
+    assert rig.device("rpi4").media["sd"].path == "/mnt/sd"
+    assert rig.medium_meter is None
 
 
 def test_a_second_meter_in_the_mediums_supply_has_a_key_of_its_own(tmp_path):
     path = tmp_path / "rig.toml"
     path.write_text(GOOD.replace("[device.rpi4]", 'storage = "fnirsi"\n[device.rpi4]', 1))
-    assert read_rig(path).storage_meter == "fnirsi"
+    assert read_rig(path).medium_meter == "fnirsi"
 
 
 def test_without_a_file_both_ways_on_are_named(tmp_path):
@@ -100,9 +100,9 @@ def test_a_board_behind_ssh_is_read_with_its_media_and_state(tmp_path):
     path.write_text(REMOTE)
     board = read_rig(path).device("rpi4")
     assert (board.ssh_target, board.ssh_options) == ("pi@board", ("-p", "22"))
-    assert board.storage["emmc"].path == "/mnt/e"
-    assert board.storage["emmc"].expendable
-    assert not board.storage["sd"].expendable
+    assert board.media["emmc"].path == "/mnt/e"
+    assert board.media["emmc"].expendable
+    assert not board.media["sd"].expendable
     assert board.state.memory_mb == 1024
 
 

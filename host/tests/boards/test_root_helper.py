@@ -38,7 +38,7 @@ def board(tmp_path, monkeypatch):
     (policy / "scaling_governor").write_text("ondemand\n")
     device = RigDevice(
         cpufreq=str(tmp_path / "cpu"),
-        storage={"sd": Medium("/mnt/sd", "/dev/null", expendable=True), "folder": Medium("/srv/opjoule")},
+        media={"sd": Medium("/mnt/sd", "/dev/null", expendable=True), "folder": Medium("/srv/opjoule")},
     )
     program = tmp_path / "opjoule-root"
     text = helper_text(device, "pi").replace(JOURNAL, f"{tmp_path}/state/journal")
@@ -136,7 +136,7 @@ def test_a_mount_point_below_a_folder_of_the_users_is_refused(tmp_path):
     mine = tmp_path / "mine"
     mine.mkdir()
     os.chown(mine, 1000, 1000)
-    device = RigDevice(storage={"sd": Medium(f"{mine}/sd", "/dev/null", expendable=True)})
+    device = RigDevice(media={"sd": Medium(f"{mine}/sd", "/dev/null", expendable=True)})
     program = tmp_path / "opjoule-root"
     program.write_text(helper_text(device, "pi").replace(JOURNAL, f"{tmp_path}/state/journal"))
     orders = helper_orders([Change("", ("mkdir", "-p", "--", f"{mine}/sd"))])
@@ -174,7 +174,7 @@ def test_without_it_nothing_is_different():
 
 
 def test_the_script_installs_what_it_says(tmp_path):
-    device = RigDevice(storage={"sd": Medium("/mnt/sd", "/dev/sda1", expendable=True)})
+    device = RigDevice(media={"sd": Medium("/mnt/sd", "/dev/sda1", expendable=True)})
     printed = install_script(device, "pi")
     assert "pi ALL=(root) NOPASSWD: sha256:" in printed and "visudo -c" in printed
     assert any(line.startswith("#") and "/dev/sda1, " in line and "lost" in line for line in printed.splitlines())
@@ -191,7 +191,7 @@ def test_a_user_that_would_mean_more_is_refused(user):
 @pytest.mark.parametrize("path", ["/mnt/it's", "/mnt/a|b", "/mnt/../etc", "/mnt/$(id)"])
 def test_a_medium_that_no_order_can_name_is_refused(path):
     with pytest.raises(BadInput, match="takes letters"):
-        helper_text(RigDevice(storage={"sd": Medium(path)}), "pi")
+        helper_text(RigDevice(media={"sd": Medium(path)}), "pi")
 
 
 def test_the_programs_text_ends_before_the_marker():

@@ -6,10 +6,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Final
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
 from opjoule.base.errors import BadInput
 from opjoule.base.files import file_sha256, write_whole
+from opjoule.base.names import MEDIUM
 from opjoule.base.settings import as_struct
 from opjoule.base.toml_file import read_toml, toml_float, toml_floats, toml_string
 from opjoule.bench.commissioning.desk import CheckedFigure, Picture, StepOutcome, Verdict
@@ -42,7 +43,7 @@ class Certificate(Struct):
 
     rig_sha256: str
     device: str
-    storage: str
+    medium: str = field(name=MEDIUM)
     simulated: bool
     parts: Parts | None = None
     """None: the person has not been asked for them yet."""
@@ -158,7 +159,7 @@ def to_toml(certificate: Certificate) -> str:
         f"simulated = {str(certificate.simulated).lower()}",
         f"rig_sha256 = {toml_string(certificate.rig_sha256)}  # of rig.toml; any change of it makes this invalid",
         f"device = {toml_string(certificate.device)}",
-        f"storage = {toml_string(certificate.storage)}",
+        f"{MEDIUM} = {toml_string(certificate.medium)}",
         f"conclusion = {toml_string(certificate.conclusion)}",
     ]
     if certificate.parts:

@@ -6,6 +6,7 @@ from typing import Final
 import numpy as np
 
 from opjoule.base.errors import DeviceFault
+from opjoule.base.names import MEDIUM
 from opjoule.bench.commissioning.desk import CheckedFigure, Defects, OpenDesk, Setup, Verdict
 from opjoule.bench.commissioning.running import DeskRecording
 from opjoule.bench.commissioning.sync_line import by_exchanges
@@ -14,8 +15,8 @@ from opjoule.boards.board_state import device_number
 from opjoule.boards.rig.board import CHIP_MS, pattern
 
 BYTES_SHARE_MAX: Final = 0.02
-STORAGE_SHARE_MAX: Final = 0.1
-"""Largest response of a storage sensor to busy processors, as a share of its response to the medium."""
+SENSOR_SHARE_MAX: Final = 0.1
+"""Largest response of the medium's sensor to busy processors, as a share of its response to the medium."""
 KINDS: Final = {"sd": ("mmcblk",), "emmc": ("mmcblk",), "ssd-usb2": ("sd",), "ssd-usb3": ("sd",)}
 """Medium -> prefixes of the kernel's name of its device (Documentation/admin-guide/devices.txt)."""
 REST_S: Final = 2.0
@@ -124,7 +125,7 @@ def judge_medium(taken: WrittenMedium) -> Verdict:
         )
     words = f"{written_bytes / 2**20:.0f} of {taken.asked_bytes >> 20} MiB at {where}"
     if taken.sensor:
-        figures["storage_with_processors"] = _own_sensor(taken, faults)
+        figures[f"{MEDIUM}_with_processors"] = _own_sensor(taken, faults)
     return Verdict.of(words, faults, figures)
 
 
@@ -151,18 +152,18 @@ def _wrong_device(medium: FoundMedium) -> Defects:
 
 
 def _own_sensor(taken: WrittenMedium, faults: Defects) -> CheckedFigure:
-    """Judges whether the storage sensor responds to the medium only."""
+    """Judges whether the medium's sensor responds to the medium only."""
     rest_w, busy_w, writing_w = (_mean_w(taken, name) for name in ("rest", "processors", "written"))
     moved_w, with_processors_w = writing_w - rest_w, busy_w - rest_w
     share = abs(with_processors_w) / max(moved_w, 1e-3)
-    if share > STORAGE_SHARE_MAX or moved_w <= 0.02:
+    if share > SENSOR_SHARE_MAX or moved_w <= 0.02:
         faults.add(
-            f"the storage sensor changes by {1e3 * moved_w:.0f} mW with the medium and by "
+            f"the medium's sensor changes by {1e3 * moved_w:.0f} mW with the medium and by "
             f"{1e3 * with_processors_w:.0f} mW with the processors",
             "see that it is in the medium's own VBUS, that nothing else is connected after it, and that sensor= in "
             "rig.toml is its place in sensors=",
         )
-    return CheckedFigure(share, "", f"at most {100 * STORAGE_SHARE_MAX:g} % of its change with the medium")
+    return CheckedFigure(share, "", f"at most {100 * SENSOR_SHARE_MAX:g} % of its change with the medium")
 
 
 def _mean_w(taken: WrittenMedium, name: str) -> float:

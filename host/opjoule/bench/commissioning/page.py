@@ -28,7 +28,7 @@ MOST_CELLS: Final = 60_000
 
 def render(certificate: Certificate) -> str:
     """HTML of the page."""
-    title = f"Commissioning of {certificate.device}, {certificate.storage}"
+    title = f"Commissioning of {certificate.device}, {certificate.medium}"
     mark = " (SIMULATED)" if certificate.simulated else ""
     track, phases = _recordings(certificate)
     date = f"{certificate.date_utc:%Y-%m-%d %H:%M} UTC" if certificate.date_utc else ""

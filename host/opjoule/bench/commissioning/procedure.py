@@ -84,7 +84,7 @@ class Procedure:
         folder = self.folder / f"{self._taken:02}-{step.key}"
         try:
             with self.open_desk(step, folder) as desk:
-                verdict = step.carry_out(desk, self._kept, self.certificate.storage)
+                verdict = step.carry_out(desk, self._kept, self.certificate.medium)
         except Skipped as why:
             verdict = Verdict.skipped(str(why))
         except BadInput:

@@ -97,7 +97,7 @@ STEPS: Final = (
     DeskStep(
         "medium",
         "Bytes reach the medium",
-        "256 MiB synced: the path's device, the kernel's bytes within 2 %, a storage sensor moves only then",
+        "256 MiB synced: the path's device, the kernel's bytes within 2 %, the medium's sensor moves only then",
         lambda desk, kept, medium: medium_bytes.judge_medium(medium_bytes.take_medium(desk, medium)),
         board=True,
     ),

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from opjoule.base.errors import BadInput, unknown
+from opjoule.base.names import MEDIUM
 from opjoule.boards.board import Board, ProbeOptions
 from opjoule.boards.board_state import StateSettings, read_facts
 from opjoule.boards.connection.sessions import BoardLock, new_session, remove_sessions
@@ -128,10 +129,10 @@ def preview(rig: Rig, board: BoardAndMedium, state: StateSettings | None = None)
 def described_medium(rig: Rig, board: BoardAndMedium) -> tuple[RigDevice, Medium]:
     """Descriptions of board and medium. Raises: BadInput: rig.toml lacks the board or the medium."""
     described = rig.device(board.profile.name)
-    if board.medium not in described.storage:
-        known = unknown("medium", board.medium, sorted(described.storage))
-        raise BadInput(f"{rig.path}: [device.{board.profile.name}.storage] {known}")
-    return described, described.storage[board.medium]
+    if board.medium not in described.media:
+        known = unknown("medium", board.medium, sorted(described.media))
+        raise BadInput(f"{rig.path}: [device.{board.profile.name}.{MEDIUM}] {known}")
+    return described, described.media[board.medium]
 
 
 def open_shell(described: RigDevice) -> Shell:

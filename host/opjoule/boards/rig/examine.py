@@ -54,7 +54,7 @@ def examine_board(
         profile = find_profile(name)
         yield from _sync(name, shell, board, builds, described.sync or profile.sync, pulses, edges)
         yield _under_voltage(name, shell, profile)
-        for medium in described.storage:
+        for medium in described.media:
             yield _medium(name, shell, board, described, medium)
     except OpJouleError as error:
         yield finding(name, False, str(error))
@@ -160,7 +160,7 @@ def _under_voltage(name: str, shell: Shell, profile: Profile) -> Notice:
 
 
 def _medium(name: str, shell: Shell, board: BoardFacts, described: RigDevice, medium: str) -> Notice:
-    place = described.storage[medium]
+    place = described.media[medium]
     if not place.device:
         paths = place.path, place.path.rpartition("/")[0]
         usable = any(shell.run(["test", "-w", path]).status == 0 for path in paths)

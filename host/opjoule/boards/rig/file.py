@@ -34,9 +34,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
 from opjoule.base.errors import BadInput, unknown
+from opjoule.base.names import MEDIUM
 from opjoule.base.settings import as_struct, as_table
 from opjoule.base.toml_file import read_toml
 from opjoule.boards.board_state import StateSettings
@@ -53,7 +54,7 @@ class RigDevice(Struct, frozen=True):
 
     connection: Annotated[str, Meta(pattern="^(local$|ssh:)", description='"local" or "ssh:user@host"')] = "local"
     sync: Annotated[str | None, Meta(description="text in quotes")] = None
-    storage: dict[str, Medium] = {}
+    media: dict[str, Medium] = field(default={}, name=MEDIUM)
     """Media by name, as --storage takes it."""
     ssh_options: Annotated[tuple[str, ...], Meta(description='a list of texts, for example ["-p", "2222"]')] = ()
     cpufreq: str = CPUFREQ
@@ -90,7 +91,7 @@ class RigRoom(Struct, frozen=True):
 
 class _Meters(Struct, frozen=True):
     port: Annotated[str | None, Meta(description='text, for example "serial:/dev/ttyACM0"')] = None
-    storage: Annotated[str | None, Meta(description='text, for example "fnirsi"')] = None
+    medium: Annotated[str | None, Meta(description='text, for example "fnirsi"')] = field(default=None, name=MEDIUM)
 
 
 class Rig(Struct, frozen=True):
@@ -101,7 +102,7 @@ class Rig(Struct, frozen=True):
     devices: dict[str, RigDevice]
     supply: RigSupply = RigSupply()
     room: RigRoom = RigRoom()
-    storage_meter: str | None = None
+    medium_meter: str | None = None
     """A second meter, in the medium's own supply; None if there is none."""
 
     def device(self, name: str) -> RigDevice:
@@ -128,7 +129,7 @@ def read_rig(path: Path) -> Rig:
         described,
         as_struct(data.get("supply", {}), RigSupply, f"{path}: [supply]"),
         as_struct(data.get("room", {}), RigRoom, f"{path}: [room]"),
-        meters.storage,
+        meters.medium,
     )
 
 
@@ -170,15 +171,15 @@ def _texts(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
 def _device(where: str, table: object) -> RigDevice:
     """One board; `where` lacks its closing bracket."""
     known = as_table(table, f"{where}]")
-    media = known.get("storage", {})
+    media = known.get(MEDIUM, {})
     if not isinstance(media, dict):
-        raise BadInput(f'{where}.storage] needs lines like sd = "/mnt/sd/opjoule"')
+        raise BadInput(f'{where}.{MEDIUM}] needs lines like sd = "/mnt/sd/opjoule"')
     state = as_table(known.get("state", {}), f"{where}.state]")
     device = as_struct(
         known,
         RigDevice,
         f"{where}]",
-        storage={name: _medium(f"{where}.storage]", name, value) for name, value in media.items()},
+        media={name: _medium(f"{where}.{MEDIUM}]", name, value) for name, value in media.items()},
         state=StateSettings().changed(state, f"{where}.state]"),
     )
     if _WITH_PASSWORD.match(device.connection):

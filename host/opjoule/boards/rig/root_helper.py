@@ -27,7 +27,7 @@ def helper_text(device: RigDevice, user: str) -> str:
         "version": helper_version(),
         "user": user,
         "cpufreq": device.cpufreq,
-        "media": "\n".join(_line(name, medium) for name, medium in device.storage.items()),
+        "media": "\n".join(_line(name, medium) for name, medium in device.media.items()),
         "units": "\n".join(STOPPED_UNITS),
     }
     steps, state, checks = map(script, HELPER_PARTS)
@@ -88,7 +88,7 @@ def root_plan(device: RigDevice, user: str) -> list[str]:
         f"give /dev/gpiochip* to {user}, and back",
         "keep the journal of these changes in /var/lib/opjoule, and undo it",
     ]
-    for medium in device.storage.values():
+    for medium in device.media.values():
         if medium.device:
             lines.append(f"make the folder {medium.path}, mount {medium.device} there, and undo both")
         if medium.expendable:

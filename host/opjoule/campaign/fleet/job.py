@@ -98,7 +98,7 @@ def rig_has(rig: Rig | None) -> frozenset[str]:
     """Names of a rig's boards, media and meter, as `rpi4`, `rpi4/sd`, `meter/serial`; None is a simulated rig."""
     if rig is None:
         return frozenset({SIMULATED})
-    media = {f"{board}/{medium}" for board, device in rig.devices.items() for medium in device.storage}
+    media = {f"{board}/{medium}" for board, device in rig.devices.items() for medium in device.media}
     return frozenset({*rig.devices, *media, _meter(rig.meter)})
 
 

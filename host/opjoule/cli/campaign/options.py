@@ -13,7 +13,7 @@ from opjoule.cli.argument_types import CommandName, Count, Percent, Port, Repeat
 from opjoule.cli.campaign.file import CampaignFile, restored_cell
 from opjoule.cli.command import Command
 from opjoule.cli.measure.options import (
-    STORAGE_HELP,
+    MEDIUM_HELP,
     WHAT,
     CycleOptions,
     DeviceOptions,
@@ -116,7 +116,7 @@ class StudyChoice(Options):
             "plans without: for the paper's board, or rpi4 if the paper has none)",
         ),
     ] = ""
-    storage: Annotated[str | None, Option("MEDIUM", STORAGE_HELP)] = None
+    storage: Annotated[str | None, Option("MEDIUM", MEDIUM_HELP)] = None
     scale: Annotated[Share, Option("X", "factor of the study's counts, above 0 and at most 1 (default: 1)")] = 1.0
     within: Annotated[
         TimeSpan | None,

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from opjoule.base.errors import BadInput
+from opjoule.base.names import MEDIUM
 from opjoule.base.scripts import RUNS
 from opjoule.boards.board_state import SIMULATED
-from opjoule.campaign.axes import AXES, several
+from opjoule.campaign.axes import AXES, media_of, several
 from opjoule.campaign.past_times import TimeNeeded, past_times, shipped_times, time_needed
 from opjoule.cli.campaign.file import CampaignFile, PlannedCell, cell_options, check_size
 from opjoule.cli.campaign.options import PlannedCampaign, StudyOptions, needs_of_campaign
@@ -24,7 +25,7 @@ from opjoule.cli.measure.options import (
     StudyWorkloadOptions,
     YcsbOptions,
 )
-from opjoule.runs.studies.definition import DEVICE, FIGURE, STORAGE, SYSTEM, StudyFolder, numbers
+from opjoule.runs.studies.definition import DEVICE, FIGURE, SYSTEM, StudyFolder, numbers
 from opjoule.runs.studies.folder import find_study, given_names, is_reached, left_out, places
 
 STATE: Final = "state"
@@ -101,7 +102,7 @@ def study_campaign(options: StudyOptions) -> CampaignFile:
     if options.within:
         options = replace(options, within=None, scale=_scale_within(options, options.within))
     if definition.workload:
-        media = several("--storage", options.storage)
+        media = media_of(options.storage)
         placed = definition.on(several("--device", options.device), media)
         cells = workload_cells(placed, options, only)
     else:
@@ -160,7 +161,7 @@ def needed_time(cells: Sequence[Mapping[str, Any]], out: Path | None) -> TimeNee
     if not cells:
         return None
     places = [RUNS, *([out.parent, out] if out else [])]
-    by_rig = {(str(cell["device"]), str(cell["storage"])): cell for cell in cells}
+    by_rig = {(str(cell["device"]), str(cell[MEDIUM])): cell for cell in cells}
     constant = find_study(str(cells[0]["folder"])).constant
     past = [time for rig in by_rig.values() for place in places for time in past_times(place, rig, constant)]
     return time_needed(cells, past, [time for rig in by_rig.values() for time in shipped_times(rig)])
@@ -170,7 +171,7 @@ def _check(definition: StudyFolder, options: StudyOptions) -> None:
     """Raises: BadInput: options that contradict the study or each other."""
     if options.until_u:
         raise BadInput("--until-u is not for a study: choose the number of its blocks with --repeats")
-    for option in (STORAGE, DEVICE):
+    for option in (MEDIUM, DEVICE):
         several = "," in (getattr(options, option) or "")
         if several and (not definition.workload or option not in definition.axes):
             raise BadInput(f"--{option} {getattr(options, option)}: study {definition.name} takes only one at a time")
@@ -217,7 +218,7 @@ def _folder(definition: StudyFolder, options: StudyOptions) -> str:
     """Name of the records' folder under runs/. The same command continues in it; a study of boards adds boards."""
     name = "".join(letter if letter.isalnum() or letter in "._-" else "-" for letter in definition.folder.name)
     device = None if DEVICE in definition.axes else options.device
-    media = "-".join(several("--storage", options.storage))
+    media = "-".join(media_of(options.storage))
     parts = [name, device, media, f"scale-{options.scale:g}" if options.scale < 1 else None]
     return "-".join([*filter(None, parts), *(["simulated"] if options.simulate else [])])
 

@@ -55,7 +55,7 @@ def run_commission(options: CommissionOptions) -> int:
 def _commission(options: CommissionOptions) -> int:
     rig = read_rig(options.rig)
     device = options.device or _only_device(rig)
-    board = find_profile(device).with_medium(options.storage or next(iter(rig.device(device).storage), None))
+    board = find_profile(device).with_medium(options.storage or next(iter(rig.device(device).media), None))
     path = options.rig.with_name(FILE)
     certificate = _going_on(path, options, board)
     dialogue = DeskDialogue()
@@ -132,7 +132,7 @@ def _going_on(path: Path, options: CommissionOptions, board: BoardAndMedium) -> 
     new = Certificate(sha256, board.profile.name, board.medium, simulated=False)
     if earlier is None or earlier.simulated:
         return new
-    same = (earlier.rig_sha256, earlier.device, earlier.storage) == (sha256, new.device, new.storage)
+    same = (earlier.rig_sha256, earlier.device, earlier.medium) == (sha256, new.device, new.medium)
     if same and not options.anew:
         return earlier
     new.parts = earlier.parts

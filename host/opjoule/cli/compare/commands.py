@@ -11,8 +11,9 @@ from itertools import product
 from typing import Final
 
 from opjoule.base.errors import BadInput
+from opjoule.base.names import MEDIUM
 from opjoule.boards.profiles import find_profile
-from opjoule.campaign.axes import several
+from opjoule.campaign.axes import media_of
 from opjoule.campaign.until import UntilNarrow
 from opjoule.cli.argument_types import NAME_MAX
 from opjoule.cli.campaign.file import CampaignFile, PlannedCell, check_size
@@ -20,7 +21,7 @@ from opjoule.cli.campaign.options import CommandsOptions, PlannedCampaign, needs
 from opjoule.cli.command import Command
 from opjoule.cli.failures import one_line
 from opjoule.cli.measure.options import OutputOptions, PlanningOptions, ProgramOptions
-from opjoule.runs.studies.definition import COMMAND, STORAGE
+from opjoule.runs.studies.definition import COMMAND
 
 _EXAMPLE: Final = "host/compare.py --device rpi4 -- 'sleep 2' 'sleep 4'"
 _EPILOG: Final = """\
@@ -43,14 +44,14 @@ After an interruption the same command continues. docs/how-to/measure-any-comman
 def commands_campaign(options: CommandsOptions) -> CampaignFile:
     """The campaign that a command line asks for. Raises: BadInput: the first mistake."""
     _check(options)
-    media = several("--storage", options.storage)
+    media = media_of(options.storage)
     profile = find_profile(options.device)
     for medium in media:
         profile.with_medium(medium)
     names = command_names(options.commands, options.name)
     cells: list[PlannedCell] = []
     for (line, name), medium in product(zip(options.commands, names, strict=True), media or [""]):
-        condition = {COMMAND: name, **({STORAGE: medium} if len(media) > 1 else {})}
+        condition = {COMMAND: name, **({MEDIUM: medium} if len(media) > 1 else {})}
         cells.append(PlannedCell(condition, _cell(options, line, medium or None), len(cells)))
     check_size(len(cells), max(options.blocks, options.blocks_limit if options.until else 0))
     shown = [(name, one_line(line)) for name, line in zip(names, options.commands, strict=True)]
@@ -101,7 +102,7 @@ def _cell(options: CommandsOptions, line: str, medium: str | None) -> ProgramOpt
         for option in fields(PlanningOptions)
         if hasattr(options, option.name) and option.name not in printed
     }
-    measured = {**shared, "storage": medium, "repeats": 1, "json": options.json}
+    measured = {**shared, MEDIUM: medium, "repeats": 1, "json": options.json}
     return ProgramOptions(
         **measured,
         file=options.file,

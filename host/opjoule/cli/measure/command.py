@@ -117,8 +117,8 @@ def rig_of(plan: Plan, options: MeasuringOptions) -> Rig | None:
         return None
     rig = read_rig(options.rig)
     described_medium(rig, plan.board)
-    storage_meter = options.storage_meter or rig.storage_meter
-    open_meters(options.meter or rig.meter, storage_meter, Wishes(stated_in=stated_in(options.meter)))
+    medium_meter = options.storage_meter or rig.medium_meter
+    open_meters(options.meter or rig.meter, medium_meter, Wishes(stated_in=stated_in(options.meter)))
     check_sync(options.sync or rig.device(plan.board.profile.name).sync or plan.board.profile.sync)
     return rig
 
@@ -240,9 +240,9 @@ def alone_here() -> Iterator[None]:
         yield
 
 
-def _storage_meter(rig: Rig | None, options: MeasuringOptions) -> str | None:
+def _medium_meter(rig: Rig | None, options: MeasuringOptions) -> str | None:
     """The meter in the medium's own supply, from the options or rig.toml; None if there is none."""
-    return options.storage_meter or (rig.storage_meter if rig else None)
+    return options.storage_meter or (rig.medium_meter if rig else None)
 
 
 def _print_plans(plans: Sequence[Plan], rig: Rig | None, options: MeasuringOptions, directory: Path) -> None:
@@ -251,10 +251,10 @@ def _print_plans(plans: Sequence[Plan], rig: Rig | None, options: MeasuringOptio
         for plan in plans:
             print(json.dumps({**plan.to_json(), "sha256": plan.sha256}, indent=1))
         return
-    storage = _storage_meter(rig, options)
+    second = _medium_meter(rig, options)
     meter = (options.meter or rig.meter) if rig else "simulated INA219 over serial"
     for plan in plans:
-        words = f"{meter}; of the medium {storage}" if rig and storage else meter
+        words = f"{meter}; of the medium {second}" if rig and second else meter
         changes = preview(rig, plan.board, _state(rig, plan, options)) if rig else []
         show_plan(plan, rig, options, str(directory), meter=words, changes=changes)
     print(f"{total_words(plans)}\nNothing was run (--dry-run).")
@@ -321,7 +321,7 @@ def _measure_once(plan: Plan, rig: Rig | None, options: MeasuringOptions, direct
                 *(Notice(NoticeKind.NOTE, note) for note in facts.get("simulation", {}).get("notes", [])),
             ],
             calibrations=Calibrations(CALIBRATIONS, rig.room.temperature_c if rig else None),
-            storage_meter=_storage_meter(rig, options),
+            medium_meter=_medium_meter(rig, options),
         )
 
 

@@ -10,7 +10,7 @@ from opjoule.base.errors import BadInput
 from opjoule.base.files import read_regular
 from opjoule.boards.databases import find_database
 from opjoule.boards.profiles import find_profile
-from opjoule.campaign.axes import several
+from opjoule.campaign.axes import media_of
 from opjoule.cli.argument_types import Again, Percent, Positive, RepeatCount, Seconds, Seed, ThreadCount
 from opjoule.cli.command import Command, board_architecture
 from opjoule.cli.needs import Needs
@@ -21,7 +21,7 @@ from opjoule.runs.studies.folder import find_study
 
 WHAT: Final = "what is measured"
 HOW: Final = "how it is measured"
-STORAGE_HELP: Final = "sd, emmc, ssd-usb2, ssd-usb3 (default: the board's first); several with commas are each measured"
+MEDIUM_HELP: Final = "sd, emmc, ssd-usb2, ssd-usb3 (default: the board's first); several with commas are each measured"
 SIMULATED_SEED_HELP: Final = "seed of the simulated rig (default: another rig for each measurement)"
 _EPILOG: Final = """\
 examples:
@@ -211,7 +211,7 @@ class DeviceOptions(Options):
     GROUP: ClassVar[str] = WHAT
 
     device: Annotated[str, Option("NAME", "board: rpi3, rpi4, odroid-c2, ...")]
-    storage: Annotated[str | None, Option("MEDIUM", STORAGE_HELP)] = None
+    storage: Annotated[str | None, Option("MEDIUM", MEDIUM_HELP)] = None
 
 
 class PlanningOptions(MeasuringOptions, HowOptions, SimulateOptions, DeviceOptions):
@@ -357,7 +357,7 @@ def _checked(parser: Parser, options: PlanningOptions) -> PlanningOptions:
         if isinstance(options, YcsbOptions):
             find_database(options.db)
         profile = find_profile(options.device)
-        for medium in several("--storage", options.storage):
+        for medium in media_of(options.storage):
             profile.with_medium(medium)
         if options.out:
             check_out(options.out)

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from opjoule.base.errors import BadInput, NewerSchema
 from opjoule.base.files import read_regular
+from opjoule.base.names import MEDIUM
 from opjoule.base.notices import Notice, NoticeKind
 from opjoule.base.scripts import ROOT
 from opjoule.base.terminal import terminal
@@ -19,7 +20,7 @@ from opjoule.bench.commissioning.certificate import commissioning_note
 from opjoule.boards.databases import find_database
 from opjoule.boards.profiles import find_profile
 from opjoule.boards.rig.file import Rig, RigSupply
-from opjoule.campaign.axes import several
+from opjoule.campaign.axes import media_of
 from opjoule.campaign.campaign import in_condition
 from opjoule.campaign.equal_rate import KEPT_UP
 from opjoule.cli.argument_types import THREADS_MAX
@@ -72,13 +73,13 @@ WHEELS = ROOT / "build" / "wheels"
 
 def make_plans(options: PlanningOptions) -> list[Plan]:
     """The plan of each medium that --storage names. Raises: BadInput: the first mistake."""
-    media = several("--storage", options.storage)
+    media = media_of(options.storage)
     if len(media) < 2:
         return [make_plan(options)]
     if isinstance(options, YcsbOptions):
         options = replace(options, rate=options.rate or EQUAL)
     return [
-        in_condition(make_plan(replace(options, storage=medium)), {"storage": medium}, rank)
+        in_condition(make_plan(replace(options, storage=medium)), {MEDIUM: medium}, rank)
         for rank, medium in enumerate(media)
     ]
 

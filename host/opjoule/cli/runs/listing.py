@@ -10,6 +10,7 @@ from datetime import UTC
 from itertools import zip_longest
 from typing import Any, Final
 
+from opjoule.base.names import MEDIUM
 from opjoule.cli.failures import one_line
 from opjoule.cli.runs.options import ListOptions
 from opjoule.results.run_list import ListedRun, RunIndex
@@ -37,9 +38,7 @@ def run_list(options: ListOptions) -> int:
 
 def _no_match(indexed: Sequence[ListedRun], options: ListOptions) -> str:
     """The line in place of an empty list; names the values that the records have where one was asked for."""
-    there = {
-        name: {getattr(run, name) for run in indexed} for name in ("db", "device", "storage") if getattr(options, name)
-    }
+    there = {name: {run.labels[name] for run in indexed} for name in ("db", "device", MEDIUM) if getattr(options, name)}
     if options.tag:
         there["tag"] = {tag for run in indexed for tag in run.notes.tags}
     known = [f"--{name} {', '.join(sorted(filter(None, values))) or 'none'}" for name, values in there.items()]
@@ -47,7 +46,7 @@ def _no_match(indexed: Sequence[ListedRun], options: ListOptions) -> str:
 
 
 def _asked_for(run: ListedRun, options: ListOptions) -> bool:
-    named = all(getattr(options, name) in (None, getattr(run, name)) for name in ("db", "device", "storage"))
+    named = all(getattr(options, name) in (None, value) for name, value in run.labels.items())
     ended = not options.status or run.status in options.status
     tagged = set(options.tag) <= set(run.notes.tags)
     return named and ended and tagged and not (options.real and run.simulated)
@@ -58,7 +57,7 @@ _KEYS: Final[dict[str, Callable[[ListedRun], Any]]] = {
     "name": lambda run: str(run.path),
     "headline": lambda run: math.inf if run.headline.value is None else run.headline.value,
 }
-_HEAD: Final = ("record", "began (UTC)", "what", "device", "storage", "status", "", "headline (95 %)")
+_HEAD: Final = ("record", "began (UTC)", "what", "device", MEDIUM, "status", "", "headline (95 %)")
 
 
 def _cells(run: ListedRun) -> tuple[str, ...]:
@@ -68,7 +67,7 @@ def _cells(run: ListedRun) -> tuple[str, ...]:
         began.astimezone(UTC).strftime("%Y-%m-%d %H:%M") if began else "",
         run.subject,
         run.device,
-        run.storage,
+        run.medium,
         run.status,
         ", ".join([SIMULATED] * run.simulated + list(dict.fromkeys(notice.mark for notice in run.notices))),
         run.why or run.headline_text,
@@ -76,7 +75,7 @@ def _cells(run: ListedRun) -> tuple[str, ...]:
 
 
 def _plain(run: ListedRun) -> dict[str, Any]:
-    names = ("status", "simulated", "started_utc", "subject", "db", "device", "storage", "why")
+    names = ("status", "simulated", "started_utc", "subject")
     headline = {"value": run.headline.value, "u": run.headline.u, "unit": run.headline.unit}
     if run.headline.value is None:
         headline["reason"] = run.headline.reason
@@ -85,6 +84,8 @@ def _plain(run: ListedRun) -> dict[str, Any]:
     return {
         "record": str(run.path),
         **{name: getattr(run, name) for name in names},
+        **run.labels,
+        "why": run.why,
         "headline": headline,
         **remarks,
     }

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Annotated, ClassVar, Final
 
 from opjoule.cli.command import Command
-from opjoule.cli.measure.options import STORAGE_HELP
+from opjoule.cli.measure.options import MEDIUM_HELP
 from opjoule.cli.options import SIMULATE, Flag, Option, Options
 
 _EPILOG: Final = """\
@@ -38,7 +38,7 @@ class TwinOptions(FitOptions):
     GROUP: ClassVar[str] = "the runs to make (without --fit)"
 
     device: Annotated[str, Option("NAME", "board (default: rpi4)")] = "rpi4"
-    storage: Annotated[str | None, Option("MEDIUM", STORAGE_HELP)] = None
+    storage: Annotated[str | None, Option("MEDIUM", MEDIUM_HELP)] = None
     simulate: Annotated[bool, SIMULATE] = False
     twin_profile: Path | None = None
 

@@ -9,6 +9,7 @@ from typing import Final
 from urllib.parse import quote
 
 from opjoule.base.files import write_whole
+from opjoule.base.names import MEDIUM
 from opjoule.base.notices import Notice, NoticeKind
 from opjoule.base.scripts import program
 from opjoule.base.units import counted
@@ -315,7 +316,7 @@ def _run_line(run: ComparedRun | None, folder: Path, named: ConditionRun | None 
     what, status = (f"{named.name}, block {named.block}", named.status) if named else ("", "")
     headline, started = named.why if named else "", ""
     if run:
-        about = (run.subject, run.words("storage"), run.words("device"))
+        about = (run.subject, run.words(MEDIUM), run.words("device"))
         what = what or " ".join(run.condition.values()) or ", ".join(filter(None, about))
         status, started, of = status or run.status, run.started_utc, run.quantities.headline
         headline = Row(of.key, of.label, of.meaning, run.number(of.key)).text

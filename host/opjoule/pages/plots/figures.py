@@ -11,6 +11,7 @@ import matplotlib as mpl
 
 from opjoule.base.errors import BadInput
 from opjoule.base.files import csv_text, write_whole
+from opjoule.base.names import MEDIUM
 from opjoule.pages.drawing.drawing import Drawing
 from opjoule.pages.drawing.printed import printed, save
 from opjoule.pages.plots.cells import Plot, plots
@@ -167,7 +168,7 @@ def write_figures(
 
 def _of_paper(layout: Plotted, tables: Sequence[StudyTable], study: StudyFolder) -> Iterator[NamedDrawing]:
     """The counterparts of a paper's figures, numbered in its order."""
-    of_runs, media = dict(_of_runs(layout)), {run.value("storage") for run in layout.runs}
+    of_runs, media = dict(_of_runs(layout)), {run.value(MEDIUM) for run in layout.runs}
     for at, part in enumerate(study.counterparts, 1):
         fitting = (any(fnmatch(medium, pattern) for pattern in part.media) for medium in media)
         if part.media and not all(fitting):

@@ -35,7 +35,7 @@ SHOWN: Final = (
     ("marginal_energy_per_operation_j", "energy above idle per operation"),
 )
 """Quantities of a stretch and their names in the page."""
-_AS_LISTED: Final = (*("title", "subject", "device", "storage", "status", "simulated", "started_utc", "label", "why"),)
+_AS_LISTED: Final = (*("title", "subject", "device", "medium", "status", "simulated", "started_utc", "label", "why"),)
 
 
 class Replies:

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Final
 
 from opjoule.base.errors import BadInput
+from opjoule.base.names import MEDIUM
 from opjoule.base.units import Quantity, missing, unstated
 from opjoule.results.comparison.cell import ComparedCell
 from opjoule.results.comparison.compared_run import ComparedRun, check_comparable, told_by
@@ -14,7 +15,7 @@ from opjoule.results.comparison.value_words import value_order
 from opjoule.results.long_table import NOT_IDENTIFIABLE, part_text
 from opjoule.runs.evaluation.quantities.definition import Definition
 
-AXES: Final = ("db", "storage", "device", "workload", "distribution", "value_size", "threads")
+AXES: Final = ("db", MEDIUM, "device", "workload", "distribution", "value_size", "threads")
 """Axes in which runs may differ, besides those of their campaign. The first that differs gives the series, the others
 the groups.
 """
@@ -199,7 +200,7 @@ def plotted(
     ranks = {axis: _ranks(made, axis) for axis in dict.fromkeys([*of_campaign, *axes])}
     made.sort(key=lambda cell: [of_axis[cell.values[axis]] for axis, of_axis in ranks.items()])
     varying = [axis for axis in axes if len({cell.values[axis] for cell in made}) > 1] or ["db"]
-    groups = varying[1:] or [axis for axis in ("storage", "device") if axis not in varying][:1]
+    groups = varying[1:] or [axis for axis in (MEDIUM, "device") if axis not in varying][:1]
     return Plotted(made, varying[:1], groups, without)
 
 

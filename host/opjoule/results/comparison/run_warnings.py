@@ -8,13 +8,13 @@ from typing import Final
 from msgspec.structs import replace
 from rich.console import Console
 
+from opjoule.base.names import MEDIUM
 from opjoule.base.notices import Notice, NoticeKind
 from opjoule.base.units import counted
 from opjoule.results.answer import Answer, open_answer
 from opjoule.results.comparison.compared_run import ComparedRun
 from opjoule.results.comparison.value_words import label
 from opjoule.runs.evaluation.stability import Repeated, scatter, unequal
-from opjoule.runs.studies.definition import STORAGE
 
 SIMULATED: Final = "no board was measured; the joules come from a power model of board and medium."
 _SINGLE: Final = (
@@ -159,7 +159,7 @@ def _said(answer: Answer) -> dict[str, str]:
         "repeats": str(answer.concluded.repeats or "?"),
         # The requested name and, if there is one, the name that the device reports.
         "boards": f"{name} ({model})" if model and not answer.record.simulated else name,
-        "media": label(STORAGE, facts.storage or ""),
+        "media": label(MEDIUM, facts.medium or ""),
         "engines": run.database,
         "durability": run.summary.settings.get("durability", ""),
         "work": answer.wording.work(run),

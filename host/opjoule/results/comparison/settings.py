@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
+from opjoule.base.names import MEDIUM
 from opjoule.runs.studies.definition import COMMAND, SYSTEM
 
 Settings = Mapping[str, Mapping[str, str]]
@@ -42,7 +43,7 @@ GROUPS: Final[Mapping[str, Mapping[str, str]]] = {
     "simulated": {"simulated": "simulated"},
     "db": {"db": "asked.db"},
     "device": {"device": "asked.device", "cpu": "found.device.cpu", "model": "found.device.model"},
-    "storage": {"storage": "found.storage"},
+    MEDIUM: {MEDIUM: f"found.{MEDIUM}"},
     **{key: {} for key in ("study", "workload", "distribution", "records", "operations", "value_size")},
     **{key: {} for key in ("threads", "seconds", "reset", "rate", "durability", "engine", "board")},
     "disturb": {"disturb": "found.device.disturbance"},

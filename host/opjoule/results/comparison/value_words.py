@@ -4,10 +4,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+from opjoule.base.names import MEDIUM
 from opjoule.boards.databases import database_called
 from opjoule.runs.evaluation.quantities.definition import Definition
 from opjoule.runs.evaluation.quantities.phases import PHASES
-from opjoule.runs.studies.definition import DEVICE, STORAGE, SYSTEM
+from opjoule.runs.studies.definition import DEVICE, SYSTEM
 
 MEDIA: Final[Mapping[str, str]] = {
     "sd": "SD card",
@@ -21,12 +22,12 @@ MEDIA: Final[Mapping[str, str]] = {
 NOUNS: Final[Mapping[str, str]] = {
     "db": "database",
     SYSTEM: "database",
-    STORAGE: "medium",
+    MEDIUM: "medium",
     DEVICE: "board",
     "workload": "workload",
 }
 """Nouns for the values of an axis."""
-NAMED: Final = ("db", SYSTEM, STORAGE, DEVICE)
+NAMED: Final = ("db", SYSTEM, MEDIUM, DEVICE)
 """Axes whose values are self-explanatory names."""
 CELLS_MAX: Final = 3
 """Greatest number of cells named in a line."""
@@ -35,7 +36,7 @@ _MEASURE_UNITS: Final = {"j": "J", "s": "s", "w": "W", "bytes": "B"}
 
 def value_words(axis: str, value: str, among: Iterable[str] = ()) -> str:
     """A value as a noun phrase: "the SD card", "LevelDB", "threads 4"; `among`: all values of the axis."""
-    if axis == STORAGE and value in MEDIA:
+    if axis == MEDIUM and value in MEDIA:
         return f"the {label(axis, value, among)}"
     return value if axis in NAMED else f"{axis.replace('_', ' ')} {value}"
 
@@ -45,7 +46,7 @@ def label(axis: str, value: str, among: Iterable[str] = ()) -> str:
     if axis in ("db", SYSTEM):
         database = database_called(value)
         return database.title if database else value
-    if axis != STORAGE:
+    if axis != MEDIUM:
         return value
     ssds = {name for name in among if name.startswith("ssd-")}
     return "SSD" if value in ssds and len(ssds) == 1 else MEDIA.get(value, value)

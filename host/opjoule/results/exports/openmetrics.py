@@ -42,9 +42,8 @@ def openmetrics(run: OpenedRun) -> str:
     """The text, up to the line `# EOF`; missing numbers are left out."""
     listed_run = listed(run.path)
     run_labels = {"run": run.path.resolve().name, "simulated": "true" if run.simulated else "false"}
-    names = {name: getattr(listed_run, name) for name in ("db", "device", "storage")}
     program = run.answer.run.found.opjoule or ""
-    about = {"title": run.title, **names, "status": run.status, "opjoule": program}
+    about = {"title": run.title, **listed_run.labels, "status": run.status, "opjoule": program}
     at = listed_run.started
     stamp = "" if at is None else f" {at.timestamp():.3f}"
     lines = [

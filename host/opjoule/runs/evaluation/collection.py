@@ -244,7 +244,7 @@ def _entries(
         stamped = replace(board_to_meter, u_offset_ns=u_ns)
         aligned[number] = AlignedTrace(Cells.of(corrected.trace), corrected.sensor, stamped)
         refusals += [replaced(refused, line=f"sensor {number}: {refused.line}") for refused in corrected.refusal]
-    sensor = record.run.found.storage_sensor
+    sensor = record.run.found.medium_sensor
     board = AlignedTrace(Cells.of(trace), supply.sensor, board_to_meter)
     medium = aligned.get(sensor.number) if sensor else None
     entries, faults = build_result(

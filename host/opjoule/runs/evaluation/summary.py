@@ -204,7 +204,7 @@ def mixed_runs(evidence: AlignedRun) -> list[MixedRun]:
 
 
 def _medium(evidence: AlignedRun) -> AlignedMedium | None:
-    sensor = evidence.record.run.found.storage_sensor
+    sensor = evidence.record.run.found.medium_sensor
     return AlignedMedium(evidence.medium, sensor.supply == "board") if sensor and evidence.medium else None
 
 

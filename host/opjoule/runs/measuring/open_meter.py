@@ -13,8 +13,8 @@ from opjoule.clocks.exchanges import Exchange
 from opjoule.energy.calibration.calibration_file import FoundCalibration, find_calibration
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.meters.interface import Meter, MeterIdentity
+from opjoule.meters.medium_meter import WithMediumMeter
 from opjoule.meters.registry import sensor_ids
-from opjoule.meters.storage_meter import WithStorageMeter
 from opjoule.runs.measuring.recording import Recording
 from opjoule.runs.record.run import MediumSensor
 
@@ -64,14 +64,14 @@ class KnownSensors:
                 if calibration:
                     applied[number] = calibration
                     bounds[number] = calibration.of(sensor, calibrations.temperature_c)
-        return cls(bounds, applied, meter.number if isinstance(meter, WithStorageMeter) else None)
+        return cls(bounds, applied, meter.number if isinstance(meter, WithMediumMeter) else None)
 
     def wired(self, sense_ohm: float | None) -> Self:
         """The sensors with this wire resistance between the first one and the board, both ways; None: unknown."""
         return replace(self, bounds={**self.bounds, 0: self.bounds[0].wired(sense_ohm)})
 
     def of_medium(self, medium: Medium) -> MediumSensor | None:
-        """The sensor in the medium's own supply, if any; a storage meter takes precedence over rig.toml's sensor.
+        """The sensor in the medium's own supply, if any; a meter of the medium takes precedence over rig.toml's sensor.
 
         Raises: BadInput: the meter does not record it.
         """

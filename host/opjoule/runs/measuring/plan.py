@@ -11,6 +11,7 @@ import msgspec
 
 from opjoule.base.errors import BadInput
 from opjoule.base.files import file_sha256
+from opjoule.base.names import MEDIUM
 from opjoule.boards.profiles import BoardAndMedium, find_profile
 from opjoule.runs.record.phases import WORKED, Role
 from opjoule.runs.studies.interface import Step, Study
@@ -132,7 +133,7 @@ class Plan:
             "schema": {"name": "plan", "version": PLAN_VERSION},
             "study": self.study.to_json(),
             "device": self.board.profile.name,
-            "storage": self.board.medium,
+            MEDIUM: self.board.medium,
             **{name: getattr(self, name) for name in _plain_fields()},
             **({"twin_profile": asdict(self.twin_profile)} if self.twin_profile else {}),
         }
@@ -145,7 +146,7 @@ class Plan:
         kinds = get_type_hints(cls)
         return cls(
             study=study,
-            board=find_profile(entry["device"]).with_medium(entry["storage"]),
+            board=find_profile(entry["device"]).with_medium(entry[MEDIUM]),
             **{
                 name: msgspec.convert(entry[name], kinds[name])
                 for name, required in _plain_fields().items()

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 from msgspec import Struct, field
 
+from opjoule.base.names import MEDIUM, MEDIUM_SENSOR
 from opjoule.base.notices import Notice
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.error_bounds import ErrorBounds
@@ -20,7 +21,7 @@ class AskedFor(Struct, frozen=True):
     study: str | None = None
     db: str | None = None
     device: str | None = None
-    storage: str | None = None
+    medium: str | None = field(default=None, name=MEDIUM)
     workload: str | None = None
     distribution: str | None = None
     records: int | None = None
@@ -101,7 +102,7 @@ class Imported(Struct, frozen=True):
 
 
 class MediumSensor(Struct, frozen=True):
-    """The additional sensor in the supply of the storage medium."""
+    """The additional sensor in the supply of the medium."""
 
     number: int
     """From 1."""
@@ -119,8 +120,8 @@ class Found(Struct, frozen=True):
     ended_utc: str | None = None
     cores: int | None = None
     """Number of the board's processors; None for a trace on its own."""
-    storage: str | None = None
-    storage_sensor: MediumSensor | None = None
+    medium: str | None = field(default=None, name=MEDIUM)
+    medium_sensor: MediumSensor | None = field(default=None, name=MEDIUM_SENSOR)
     generator: Generator | None = None
     device: DeviceFacts = DeviceFacts()
     meter: MeterFacts = MeterFacts()

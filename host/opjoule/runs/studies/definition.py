@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final, Literal, Self
 from msgspec import Meta
 
 from opjoule.base.errors import BadInput, unknown
+from opjoule.base.names import MEDIUM
 from opjoule.base.settings import as_struct
 from opjoule.base.toml_file import check_match, combinations, matches, where_values
 from opjoule.boards.profiles import find_profile
@@ -25,7 +26,6 @@ SYSTEM: Final = "system"
 COMMAND: Final = "command"
 """Axis of the commands that `compare -- COMMAND COMMAND` measures."""
 DEVICE: Final = "device"
-STORAGE: Final = "storage"
 SCALE: Final = "scale"
 """Factor on all counts of a study, in the settings of its records."""
 """Axes whose values are replaced by --device and --storage."""
@@ -108,7 +108,7 @@ def conclusion_of(
     if not made.to and not made.to_phase:
         raise BadInput(f"{where} {made.question!r}: name the other side of the comparison in to or to_phase")
     for match in (made.of, made.to):
-        if of_axes := {axis: value for axis, value in match.items() if axis not in (DEVICE, STORAGE)}:
+        if of_axes := {axis: value for axis, value in match.items() if axis not in (DEVICE, MEDIUM)}:
             check_match(of_axes, axes)
     for phase in filter(None, (made.phase, made.to_phase)):
         if phase not in phases:
@@ -226,14 +226,14 @@ class StudyFolder:
             axes[DEVICE] = tuple(devices)
             others = [device for device in devices if device not in self.axes[DEVICE]]
             figures = {name: figure.also_on(others) for name, figure in figures.items()}
-            for device in devices if STORAGE in axes and not media else ():
+            for device in devices if MEDIUM in axes and not media else ():
                 takes = find_profile(device).media
-                exclude += [{DEVICE: device, STORAGE: medium} for medium in axes[STORAGE] if medium not in takes]
-        if STORAGE in axes and media:
-            axes[STORAGE] = tuple(media)
-            exclude = [cells for cells in exclude if STORAGE not in cells]
+                exclude += [{DEVICE: device, MEDIUM: medium} for medium in axes[MEDIUM] if medium not in takes]
+        if MEDIUM in axes and media:
+            axes[MEDIUM] = tuple(media)
+            exclude = [cells for cells in exclude if MEDIUM not in cells]
             for name, figure in figures.items():
-                shows = {axis: values for axis, values in figure.shows.items() if axis != STORAGE}
+                shows = {axis: values for axis, values in figure.shows.items() if axis != MEDIUM}
                 figures[name] = replace(figure, shows=shows)
         return replace(self, axes=axes, exclude=tuple(exclude), figures=figures)
 
@@ -289,7 +289,7 @@ class StudyFolder:
         """Place of a cell among all in the axes' order; the same on any board and medium."""
         place = 0
         for name, values in self.axes.items():
-            if name not in (DEVICE, STORAGE, *self.within):
+            if name not in (DEVICE, MEDIUM, *self.within):
                 place = place * len(values) + values.index(cell[name])
         return place
 

@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Meta
 
 from opjoule.base.errors import BadInput, unknown
+from opjoule.base.names import MEDIUM
 from opjoule.base.scripts import STUDIES
 from opjoule.base.settings import as_struct
 from opjoule.base.toml_file import axis_values, check_match, read_toml
@@ -30,9 +31,7 @@ from opjoule.runs.studies.definition import (
     whole_numbers,
 )
 
-PLACES: Final = (
-    *("storage", "files", "parts", "loader", "server", "server_commands", "dataset", "connections", "seed"),
-)
+PLACES: Final = (*(MEDIUM, "files", "parts", "loader", "server", "server_commands", "dataset", "connections", "seed"),)
 """Names that a command may contain in braces, besides its axes and counts."""
 LOADED: Final = ("records", "operations")
 _PLACE: Final = re.compile(r"\{([a-z_]+)\}")

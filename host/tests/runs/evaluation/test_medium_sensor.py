@@ -137,10 +137,10 @@ def test_rig_toml_says_which_sensor_is_the_mediums_and_what_feeds_it(tmp_path):
     path = tmp_path / "rig.toml"
     text = '[meter]\nport = "serial:/dev/x,sensors=0+1"\n[device.rpi4.storage]\nssd = {{ path = "/mnt/ssd", {} }}\n'
     path.write_text(text.format('sensor = 1, supply = "own"'))
-    medium = read_rig(path).device("rpi4").storage["ssd"]
+    medium = read_rig(path).device("rpi4").media["ssd"]
     assert (medium.sensor, medium.supply) == (1, "own")
     path.write_text(text.format("sensor = 1"))
-    assert read_rig(path).device("rpi4").storage["ssd"].supply == "board"
+    assert read_rig(path).device("rpi4").media["ssd"].supply == "board"
     for wrong in ('supply = "usb"', "sensor = -1", 'sensor = "1"'):
         path.write_text(text.format(wrong))
         with pytest.raises(BadInput, match=wrong.split()[0]):

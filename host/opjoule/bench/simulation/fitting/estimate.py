@@ -27,7 +27,7 @@ class Parameter(NamedTuple):
 PARAMETERS: Final = {
     "board.busy_cores_w": Parameter("W", _CORES_RUN, LEAST_W),
     "board.busy_cores_w.0": Parameter("W", "a run with --idle 30", LEAST_W),
-    "medium.idle_w": Parameter("W", "a further sensor on the storage's supply"),
+    "medium.idle_w": Parameter("W", "a further sensor in the medium's supply"),
     "medium.active_w": Parameter("W", _WRITE_RUN, LEAST_W),
     "medium.tail_w": Parameter("W", _TAIL_RUN, LEAST_W),
     "medium.tail_s": Parameter("s", _TAIL_RUN),

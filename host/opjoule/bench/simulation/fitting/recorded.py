@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from opjoule.attribution.activities import SYNC, Intervals, background
 from opjoule.base.errors import BadInput, DataFault, RecordFault
+from opjoule.base.names import MEDIUM
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.energy.operations.board_files import load_changes
 from opjoule.energy.trace.power_trace import BoolArray, Float64Array, Int64Array, PowerTrace
@@ -155,8 +156,8 @@ def _subject(record: RunRecord) -> tuple[str, str]:
     """Names of board and medium; records without a plan have them among the options and the facts."""
     run, plan = record.run, record.document.get("plan")
     entry = plan if isinstance(plan, dict) else {}
-    board, medium = entry.get("device", run.asked.device), entry.get("storage", run.found.storage)
-    return str(board or "board"), str(medium or run.asked.storage or "medium")
+    board, medium = entry.get("device", run.asked.device), entry.get(MEDIUM, run.found.medium)
+    return str(board or "board"), str(medium or run.asked.medium or "medium")
 
 
 def _check(record: RunRecord, path: Path) -> None:

@@ -8,7 +8,7 @@ const COLUMNS = [
   { key: "started_utc", label: "began (UTC)" },
   { key: "subject", label: "what" },
   { key: "device", label: "board" },
-  { key: "storage", label: "medium" },
+  { key: "medium", label: "medium" },
   { key: "headline_value", label: "energy (95 %)" },
   { key: "known", label: "notices" },
   { key: "note", label: "note" },
@@ -74,7 +74,7 @@ class RunTable {
       known: badges(run).map((badge) => badge.textContent).join(", "),
       words: [run.name, run.title, run.status, run.headline, run.note, ...run.tags, ...run.notices.flatMap(({ mark, text }) => [mark, text])].join(" ").toLowerCase(),
     }));
-    for (const field of this.filters.filter((field) => ["subject", "device", "storage", "status", "tag"].includes(field.dataset.filter))) {
+    for (const field of this.filters.filter((field) => ["subject", "device", "medium", "status", "tag"].includes(field.dataset.filter))) {
       const key = field.dataset.filter, was = field.value;
       const values = new Set(this.rows.flatMap((run) => (key === "tag" ? run.tags : [run[key]])).filter(Boolean));
       field.replaceChildren(made("option", "all", { value: "" }), ...[...values].sort().map((value) => made("option", value, { value })));
@@ -104,7 +104,7 @@ class RunTable {
     const { key, falls } = this.sorted;
     const value = (run) => run[key] ?? "";
     const passes = (run) => words.every((word) => run.words.includes(word))
-      && ["subject", "device", "storage", "status"].every((key) => !asked[key] || run[key] === asked[key])
+      && ["subject", "device", "medium", "status"].every((key) => !asked[key] || run[key] === asked[key])
       && (!asked.tag || run.tags.includes(asked.tag))
       && (!asked.origin || (asked.origin === "simulated") === run.simulated);
     const order = (a, b) => {
@@ -157,7 +157,7 @@ class RunTable {
     const energy = run.headline ? [made("span", run.headline, { class: "figure" }), made("span", ` ${run.label}`, { class: "reason" })] : ["—"];
     const tags = run.tags.map((tag) => made("span", tag, { class: "badge tag" }));
     line.append(head, cell("began (UTC)", run.started_utc.slice(0, 16).replace("T", " ")), cell("what", run.subject), cell("board", run.device),
-      cell("medium", run.storage), cell("energy (95 %)", ...energy), cell("notices", ...badges(run)), cell("note", ...tags, run.note));
+      cell("medium", run.medium), cell("energy (95 %)", ...energy), cell("notices", ...badges(run)), cell("note", ...tags, run.note));
     return line;
   }
 }

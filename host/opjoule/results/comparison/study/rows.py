@@ -14,6 +14,7 @@ from statistics import fmean
 from typing import Any, Final, Self
 
 from opjoule.base.errors import OpJouleError, RecordFault
+from opjoule.base.names import MEDIUM
 from opjoule.base.units import Cause, Quantity, exact, missing
 from opjoule.energy.trace.parquet_file import checked_metadata
 from opjoule.results.answer import Answer, open_answer
@@ -162,7 +163,7 @@ class _Measured:
     def facets(self) -> dict[str, str]:
         """Settings in which the study's records may differ, besides its own axes."""
         run = self.record.run
-        known = {"device": run.asked.device, "storage": run.found.storage, "scale": self.study["scale"]}
+        known = {"device": run.asked.device, MEDIUM: run.found.medium, "scale": self.study["scale"]}
         known |= {"seed": self.study["seed"], "dataset": self.study["dataset"] or "none"}
         return {name: str(value) for name, value in known.items()}
 

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from rich.table import Table
 
+from opjoule.base.names import MEDIUM
 from opjoule.base.toml_file import matches
 from opjoule.base.units import Quantity
 from opjoule.energy.comparison import difference, log_limits, same_probability
@@ -25,7 +26,7 @@ from opjoule.results.comparison.contrasts import LIMIT, SINGLE_RUNS, TOO_SHORT_R
 from opjoule.results.comparison.study.rows import KIND, PhaseRow, Place, StudyTable, apart_from, stand_in_caveat
 from opjoule.results.comparison.study.table import ONE_RUN, Winner, best_systems, winners
 from opjoule.runs.record.run import Run
-from opjoule.runs.studies.definition import DEVICE, SCALE, STORAGE, PaperConclusion, StudyFolder
+from opjoule.runs.studies.definition import DEVICE, SCALE, PaperConclusion, StudyFolder
 
 AGREED: Final = "agreed"
 NOT_AGREED: Final = "not agreed"
@@ -46,7 +47,7 @@ _PAGE_CACHE: Final = "page_cache"
 """Key of the board's state."""
 Logs = tuple[Quantity, Quantity]
 """Logarithms of one measure in the two cells of a conclusion."""
-_NAMED: Final = {DEVICE: "board", STORAGE: "medium", SCALE: "size"}
+_NAMED: Final = {DEVICE: "board", MEDIUM: "medium", SCALE: "size"}
 """Setting -> its name in a verdict. A count is a size, and any other axis has its own name."""
 
 
@@ -252,7 +253,7 @@ def samples_of_workload(runs: Iterable[ComparedRun], measures: Iterable[str]) ->
     for run in runs:
         cell: Mapping[str, Any] = run.asked.get("cell") or {}
         sides = {name: run.side(of) for name in names if (of := run.quantities.get(name))}
-        settings = {name: run.asked.get(name) for name in (DEVICE, STORAGE)}
+        settings = {name: run.asked.get(name) for name in (DEVICE, MEDIUM)}
         settings |= {SCALE: f"{float(run.asked.get(SCALE) or 1):g}"}
         settings |= dict(change.partition("=")[::2] for change in run.asked.get("state") or ())
         samples.append(
@@ -339,4 +340,4 @@ def same_winners_table(study: StudyTable) -> Table | None:
 
 def _rig(run: Run) -> str:
     """Board and medium of a run."""
-    return ", ".join(filter(None, (run.asked.device, run.found.storage or run.asked.storage)))
+    return ", ".join(filter(None, (run.asked.device, run.found.medium or run.asked.medium)))

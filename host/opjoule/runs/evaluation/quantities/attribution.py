@@ -7,6 +7,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from opjoule.attribution.columns import FOREGROUND, TAIL, WRITE_BACK
+from opjoule.base.names import MEDIUM
 from opjoule.base.units import Cause, Quantity, missing, unstated
 from opjoule.energy.comparison import difference
 from opjoule.runs.evaluation.quantities.common import above_idle, idle_power
@@ -141,7 +142,7 @@ def without(whole: Quantity, part: Quantity) -> Quantity:
 
 COMPONENTS: Final = (
     Definition(
-        "by_component.storage", "J", Topic.PART, "storage",
+        f"by_component.{MEDIUM}", "J", Topic.PART, MEDIUM,
         "the medium above idle: by a sensor in its supply, else by a model, without an interval", medium, rests_on=_ALL
     ),
     Definition(

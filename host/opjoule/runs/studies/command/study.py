@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Final, Self
 
 from opjoule.base.errors import BadInput, NoWheels
 from opjoule.base.files import file_sha256
+from opjoule.base.names import MEDIUM
 from opjoule.base.passwords import refuse_passwords
 from opjoule.boards.board import Board
 from opjoule.boards.databases import database_called, is_server
@@ -121,7 +122,7 @@ class CommandStudy(Study):
         """A command with its placeholders filled in: {storage}, and {files}, the folder of the copied files."""
         for file in self.files:
             board.runner.copy_in(file)
-        places = {"storage": folder, "files": board.runner.files_folder}
+        places = {MEDIUM: folder, "files": board.runner.files_folder}
         return filled(tuple(command or self.command), places)
 
     def facts(self, board: Board) -> dict[str, Any]:

@@ -17,8 +17,8 @@ from opjoule.energy.error_bounds import SQRT3
 from opjoule.energy.trace.journal import read_trace
 from opjoule.energy.trace.power_trace import Gap
 from opjoule.meters.interface import FaultEvent, GapEvent, Losses, Meter, MeterIdentity, Samples
+from opjoule.meters.medium_meter import EXCHANGES_LEAST, LiveClock, WithMediumMeter
 from opjoule.meters.registry import open_meters
-from opjoule.meters.storage_meter import EXCHANGES_LEAST, LiveClock, WithStorageMeter
 from software_usb import SoftwareFnirsi, SoftwareKm003c, Supply, plug_in
 from with_usb_testers import GAIN, OFFSET_A
 
@@ -74,14 +74,14 @@ def step(at_ns):
 @pytest.mark.parametrize("rate", [1.0, 1.004, 0.9925])
 def test_a_step_lies_at_the_same_moment_on_both_traces_whatever_the_second_clock_does(rate):
     at_ns = 8_123_456_789
-    board, storage = Scripted(0.9997, 1_000_000_000, step(at_ns)), Scripted(rate, 1_400_000_000, step(at_ns))
-    both = WithStorageMeter(board, storage, 2e6)
+    board, medium = Scripted(0.9997, 1_000_000_000, step(at_ns)), Scripted(rate, 1_400_000_000, step(at_ns))
+    both = WithMediumMeter(board, medium, 2e6)
     both.open()
     both.start()
     events = []
     for host_ns in range(1_500_000_000, 15_000_000_000, 200_000_000):
         board.until(host_ns)
-        storage.until(host_ns)
+        medium.until(host_ns)
         events += both.read(0.1)
     place = {}
     for number in (0, both.number):
@@ -94,21 +94,21 @@ def test_a_step_lies_at_the_same_moment_on_both_traces_whatever_the_second_clock
 
 
 def test_gaps_faults_and_losses_of_the_second_meter_bear_its_name_and_the_first_ones_clock():
-    board, storage = (Scripted(1.0, zero_ns, step(0)) for zero_ns in (0, 500_000_000))
-    both = WithStorageMeter(board, storage, 0)
+    board, medium = (Scripted(1.0, zero_ns, step(0)) for zero_ns in (0, 500_000_000))
+    both = WithMediumMeter(board, medium, 0)
     both.open()
     both.start()
     for host_ns in range(600_000_000, 2_600_000_000, 200_000_000):
         board.until(host_ns)
-        storage.until(host_ns)
+        medium.until(host_ns)
         both.read(0.1)
-    storage.extra = [
+    medium.extra = [
         GapEvent(0, Gap(10_000_000, 30_000_000, 2, None, "lost")),
         FaultEvent("late", 1, 10_000_000),
         GapEvent(1, Gap(10_000_000, 30_000_000, 2, None, "a further sensor of it is not recorded")),
     ]
     board.until(2_600_000_000)
-    storage.until(2_600_000_000)
+    medium.until(2_600_000_000)
     events = both.read(0.1)
     (gap,) = [event for event in events if isinstance(event, GapEvent)]
     (fault,) = [event for event in events if isinstance(event, FaultEvent)]
@@ -118,14 +118,14 @@ def test_gaps_faults_and_losses_of_the_second_meter_bear_its_name_and_the_first_
 
 
 def test_nothing_is_placed_before_both_clocks_are_known_and_nothing_of_it_is_lost():
-    board, storage = Scripted(1.0, 0, step(0)), Scripted(1.0, 0, step(0))
-    both = WithStorageMeter(board, storage, 0)
+    board, medium = Scripted(1.0, 0, step(0)), Scripted(1.0, 0, step(0))
+    both = WithMediumMeter(board, medium, 0)
     both.open()
     both.start()
     seen = []
     for turn in range(EXCHANGES_LEAST + 1):
         board.until(200_000_000 * (turn + 1))
-        storage.until(200_000_000 * (turn + 1))
+        medium.until(200_000_000 * (turn + 1))
         seen.append(sum(e.meter_ns.size for e in both.read(0.1) if isinstance(e, Samples) and e.sensor))
     assert seen == [0] * (EXCHANGES_LEAST - 1) + [20 * EXCHANGES_LEAST, 20]
 
@@ -138,11 +138,11 @@ def test_a_line_through_one_moment_keeps_the_nominal_rate():
 
 
 def test_the_uncertainty_of_its_stamps_is_among_its_bounds():
-    both = WithStorageMeter(Scripted(1, 0, step(0)), Scripted(1, 0, step(0), "other"), 60e6)
+    both = WithMediumMeter(Scripted(1, 0, step(0)), Scripted(1, 0, step(0), "other"), 60e6)
     identity = both.open()
     assert both.further_error_bounds()[1].stamp_u_ns == pytest.approx(30e6 / SQRT3)
     assert both.further_error_bounds()[1].sensor_id == "other-7" and "storage meter: OTHER" in identity.notes
-    both._storage.error_bounds = lambda: replace(Scripted.error_bounds(both._storage), stamp_u_ns=40e6 / SQRT3)
+    both._medium.error_bounds = lambda: replace(Scripted.error_bounds(both._medium), stamp_u_ns=40e6 / SQRT3)
     assert both.further_error_bounds()[1].stamp_u_ns == pytest.approx(50e6 / SQRT3)
 
 
@@ -153,7 +153,7 @@ def test_both_are_closed_if_one_does_not_open(monkeypatch):
     from opjoule.meters.fnirsi import FnirsiMeter
 
     with pytest.raises(MeterFault, match=r"fnirsi.* plugged in"):
-        WithStorageMeter(board, FnirsiMeter(), 0).open()
+        WithMediumMeter(board, FnirsiMeter(), 0).open()
     assert board.closed
 
 
@@ -210,10 +210,10 @@ def test_record_takes_both(tmp_path, load):
     run = json.loads((out / "run.json").read_text())
     assert run["sensor"]["sensor_id"] == "km003c-KM1"
     assert run["further_sensors"]["1"]["sensor_id"] == "fnirsi-FN1"
-    board, storage = read_trace(out), read_trace(out, 1)
+    board, medium = read_trace(out), read_trace(out, 1)
     assert board.current_a[board.good] == pytest.approx(0.8, abs=1e-5)
-    assert storage.current_a[storage.good] == pytest.approx(0.8 * GAIN + OFFSET_A, abs=2e-5)
-    both_s = np.ptp(storage.meter_ns) / np.ptp(board.meter_ns)
+    assert medium.current_a[medium.good] == pytest.approx(0.8 * GAIN + OFFSET_A, abs=2e-5)
+    both_s = np.ptp(medium.meter_ns) / np.ptp(board.meter_ns)
     assert both_s == pytest.approx(1, abs=0.5), "a busy computer starts one of them late"
 
 

@@ -1,4 +1,4 @@
-"""A second meter in the storage medium's supply, recorded as a further sensor of the board's meter.
+"""A second meter in the medium's supply, recorded as a further sensor of the board's meter.
 
 Each meter has a clock of its own. The times of the second meter's samples are mapped to the host's clock, and from
 there to the first meter's clock, by the exchanges of time stamps of both meters.
@@ -12,6 +12,7 @@ from typing import Final
 
 import numpy as np
 
+from opjoule.base.names import MEDIUM
 from opjoule.clocks.exchanges import Exchange
 from opjoule.energy.error_bounds import SQRT3, ErrorBounds
 from opjoule.energy.trace.power_trace import Float64Array, Int64Array
@@ -76,13 +77,13 @@ class LiveClock:
         return self._line
 
 
-class WithStorageMeter(Meter):
+class WithMediumMeter(Meter):
     """The board's meter with a second one for its medium; see Meter for the contract."""
 
-    def __init__(self, board: Meter, storage: Meter, stamp_width_ns: float) -> None:
-        """`board`, `storage`: meters that are not open yet; `stamp_width_ns`: as in MeterKind, of the second meter."""
-        self._board, self._storage, self._stamp_width_ns = board, storage, stamp_width_ns
-        self._storage_id = ""
+    def __init__(self, board: Meter, medium: Meter, stamp_width_ns: float) -> None:
+        """`board`, `medium`: meters that are not open yet; `stamp_width_ns`: as in MeterKind, of the second meter."""
+        self._board, self._medium, self._stamp_width_ns = board, medium, stamp_width_ns
+        self._medium_id = ""
         self._clocks = LiveClock(), LiveClock()
         self._held: list[MeterEvent] = []
         self._last_ns: int | None = None
@@ -95,12 +96,12 @@ class WithStorageMeter(Meter):
     def open(self) -> MeterIdentity:
         """Connects both. Raises: MeterFault: as the meters do."""
         try:
-            first, second = self._board.open(), self._storage.open()
+            first, second = self._board.open(), self._medium.open()
         except BaseException:
             self.close()
             raise
         if second.serial_number:
-            self._storage_id = f"{second.kind}-{second.serial_number}"
+            self._medium_id = f"{second.kind}-{second.serial_number}"
         return replace(
             first,
             sensors=first.sensors + second.sensors,
@@ -112,34 +113,34 @@ class WithStorageMeter(Meter):
     def configure(self) -> None:
         """Configures both."""
         self._board.configure()
-        self._storage.configure()
+        self._medium.configure()
 
     def start(self) -> None:
         """Starts both."""
         self._clocks, self._held, self._last_ns = (LiveClock(), LiveClock()), [], None
-        self._storage.start()
+        self._medium.start()
         self._board.start()
 
     def read(self, timeout_s: float) -> list[MeterEvent]:
         """Events of both meters since the last call. Raises: MeterFault: as the meters do."""
         events = self._board.read(min(timeout_s, HELD_S))
         self._learn(self._clocks[0], events)
-        return events + self._from_storage(self._storage.read(0.001))
+        return events + self._from_medium(self._medium.read(0.001))
 
     def clock_exchange(self) -> None:
         """Begins a round trip with each."""
         self._board.clock_exchange()
-        self._storage.clock_exchange()
+        self._medium.clock_exchange()
 
     def stop(self) -> list[MeterEvent]:
         """Stops both. Events that waited for a clock map are returned now, or lost."""
         events = self._board.stop()
         self._learn(self._clocks[0], events)
-        return events + self._from_storage(self._storage.stop())
+        return events + self._from_medium(self._medium.stop())
 
     def close(self) -> None:
         """Releases both."""
-        self._storage.close()
+        self._medium.close()
         self._board.close()
 
     def error_bounds(self) -> ErrorBounds:
@@ -148,17 +149,17 @@ class WithStorageMeter(Meter):
 
     def further_error_bounds(self) -> dict[int, ErrorBounds]:
         """Bounds of the further sensors of the board's meter, and of the medium's meter."""
-        bounds = self._storage.error_bounds()
+        bounds = self._medium.error_bounds()
         stamp_u_ns = math.hypot(bounds.stamp_u_ns, self._stamp_width_ns / 2 / SQRT3)
-        bounds = replace(bounds, sensor_id=self._storage_id, stamp_u_ns=stamp_u_ns)
+        bounds = replace(bounds, sensor_id=self._medium_id, stamp_u_ns=stamp_u_ns)
         return {**self._board.further_error_bounds(), self.number: bounds}
 
     @property
     def losses(self) -> Losses:
         """Losses of the board's meter. The second meter's counts have names that begin with `storage_`."""
-        first, second = self._board.losses, self._storage.losses
+        first, second = self._board.losses, self._medium.losses
         others = {"lost_samples": second.lost_samples, **second.link, **second.faults}
-        named = {f"storage_{name}": count for name, count in others.items()}
+        named = {f"{MEDIUM}_{name}": count for name, count in others.items()}
         return replace(first, link={**first.link, **named})
 
     @staticmethod
@@ -167,7 +168,7 @@ class WithStorageMeter(Meter):
             if isinstance(event, Exchange):
                 clock.take(event)
 
-    def _from_storage(self, events: Sequence[MeterEvent]) -> list[MeterEvent]:
+    def _from_medium(self, events: Sequence[MeterEvent]) -> list[MeterEvent]:
         """The second meter's events on the first meter's clock, as soon as both clocks are known."""
         self._learn(self._clocks[1], events)
         self._held += [event for event in events if isinstance(event, Samples | GapEvent | FaultEvent)]
@@ -190,9 +191,9 @@ class WithStorageMeter(Meter):
             return GapEvent(self.number, gap)
         if isinstance(event, FaultEvent):
             (meter_ns,) = self._onto(np.array([event.meter_ns], np.int64)).tolist()
-            return FaultEvent(f"storage_{event.name}", event.count, meter_ns, self.number)
+            return FaultEvent(f"{MEDIUM}_{event.name}", event.count, meter_ns, self.number)
         return None
 
-    def _onto(self, storage_ns: Int64Array) -> Int64Array:
-        board, storage = self._clocks
-        return board.from_host(storage.to_host(storage_ns))
+    def _onto(self, medium_ns: Int64Array) -> Int64Array:
+        board, medium = self._clocks
+        return board.from_host(medium.to_host(medium_ns))
