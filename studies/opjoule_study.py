@@ -91,7 +91,9 @@ def parser(about: str, systems: Sequence[str]) -> argparse.ArgumentParser:
     """The command line of a job, with the options that all jobs have."""
     made = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     made.add_argument("system", choices=systems, metavar="SYSTEM", help=", ".join(systems))
-    made.add_argument("--storage", required=True, metavar="FOLDER", help="existing empty folder on the medium")
+    made.add_argument(
+        "--storage", dest="folder", required=True, metavar="FOLDER", help="existing empty folder on the medium"
+    )
     made.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the drawn data (default: 1)")
     made.add_argument("--results", metavar="FILE", help="file for a JSON line for each phase")
     made.add_argument("--check", action="store_true", help="only check whether it can be measured here")

@@ -29,7 +29,7 @@ def dd(*operands):
 def main():
     """Runs both phases."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--storage", required=True)
+    parser.add_argument("--storage", dest="folder", required=True)
     parser.add_argument("--blocks", type=int, default=262_144)
     parser.add_argument("--results", default="")
     parser.add_argument("--check", action="store_true")
@@ -37,7 +37,7 @@ def main():
     if asked.check:
         print(json.dumps({"bytes": asked.blocks * BLOCK_BYTES, "operations": 2 * asked.blocks}))
         return
-    path, results = os.path.join(asked.storage, "dd"), Results(asked.results)
+    path, results = os.path.join(asked.folder, "dd"), Results(asked.results)
     count = f"count={asked.blocks}"
     with phase("WRITE"):
         wrote_s = dd("if=/dev/zero", f"of={path}", count, "conv=fdatasync")

@@ -47,8 +47,9 @@ HEADER_BYTES = {1: 12, 3: 4}
 def options():
     """The command line."""
     parser = argparse.ArgumentParser()
-    for name in ("loader", "store", "durability", "data", "text", "parts", "seed", "storage", "results"):
+    for name in ("loader", "store", "durability", "data", "text", "parts", "seed", "results"):
         parser.add_argument(f"--{name}", default="")
+    parser.add_argument("--storage", dest="folder", default="")
     parser.add_argument("--check", action="store_true")
     asked = parser.parse_args()
     asked.databases = [
@@ -170,7 +171,7 @@ def of_one_kind(proportion):
 
 def loader(asked, database, command, records, settings, *more):
     """The loader's command line for one phase."""
-    program = [asked.loader, command, "--db", asked.store, "--path", f"{asked.storage}/database"]
+    program = [asked.loader, command, "--db", asked.store, "--path", f"{asked.folder}/database"]
     return [*program, *properties(asked, database, records, settings), *more]
 
 
@@ -277,7 +278,7 @@ def look_at_files(asked, by_loader):
 def digest_of_files(asked):
     """The same digest of all files of a folder store: the sum of the CRC-32 of each key and value."""
     total = 0
-    for path in Path(asked.storage, "database", "records").iterdir():
+    for path in Path(asked.folder, "database", "records").iterdir():
         stored = path.read_bytes()
         total += zlib.crc32(stored[HEADER_BYTES[stored[0]] :], zlib.crc32(path.name.encode()))
     return total
@@ -319,7 +320,7 @@ def main():
     results = Results(asked.results)
     for database in asked.databases:
         work(asked, results, database)
-    print(f"{asked.store}: {len(asked.databases)} databases, {Path(asked.storage).name}")
+    print(f"{asked.store}: {len(asked.databases)} databases, {Path(asked.folder).name}")
 
 
 if __name__ == "__main__":

@@ -47,7 +47,7 @@ def main():
             print(json.dumps({"bytes": needed, "operations": calls}))
             return 0
         dataset = SensorFile(options.dataset) if options.dataset else DrawnReadings()
-        folder = os.path.join(options.storage, "s3")
+        folder = os.path.join(options.folder, "s3")
         system = SYSTEMS[options.system](options.server if options.system == "postgresql" else folder)
     except (Unmeasurable, ValueError, OSError) as error:
         print(f"job.py: {error}", file=sys.stderr)
@@ -87,7 +87,7 @@ def _needed(options):
         if options.system == "postgresql":
             client()
         else:
-            SYSTEMS[options.system](options.storage)
+            SYSTEMS[options.system](options.folder)
     except ImportError as error:
         raise Unmeasurable(
             f"{options.system}'s client is missing for {sys.executable} ({error}): {GETTING[options.system]}"
@@ -95,7 +95,7 @@ def _needed(options):
     before, for_row = SPACE[options.system]
     needed = before + max(options.rows) * for_row
     advice = "take fewer rows or another medium"
-    check_room(options.storage, needed, options.system, max(options.rows), advice)
+    check_room(options.folder, needed, options.system, max(options.rows), advice)
     return needed
 
 
@@ -111,7 +111,7 @@ def _measure(system, dataset, options, now):
         print(f"{options.system} {system.version}, {asked.rows} rows: {dataset.about()}", flush=True)
         now[0] = f"the answers by two computations, of {asked.rows} rows"
         verify(sample, options.seed)
-        study = PhaseRuns(system, asked, options.storage, before=done, now=now)
+        study = PhaseRuns(system, asked, options.folder, before=done, now=now)
         study.all()
         done += all_calls(asked.rows, options.runs)
         tell(system, asked, study, results)

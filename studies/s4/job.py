@@ -50,7 +50,7 @@ def main():
     options = _arguments()
     if options.check:
         return _check(options)
-    server = Server(options.server, os.path.join(options.storage, "server.log"))
+    server = Server(options.server, os.path.join(options.folder, "server.log"))
     measurement = Measurement(options, server)
     try:
         return ended(measurement.run, options.system, lambda: measurement.now, ServerFault)
@@ -105,7 +105,7 @@ class Measurement:
 
     def __init__(self, options, server):
         self._options, self._server = options, server
-        self._path = options.dataset or os.path.join(options.storage, "points.csv")
+        self._path = options.dataset or os.path.join(options.folder, "points.csv")
         self._client, self._kept, self._progress = None, True, Progress()
         self._cannot = {}
         """Query -> reason why the server does not answer it."""

@@ -97,12 +97,12 @@ def _needed(options, given):
     """Maximum space that the run needs [B]. Raises: Unmeasurable: less is free, or the folder does not exist."""
     before, for_row = BYTES[options.system]
     needed = before + options.rows * for_row
-    if not options.check and not os.path.isdir(options.storage):
-        raise Unmeasurable(f"--storage {options.storage}: no such folder")
+    if not options.check and not os.path.isdir(options.folder):
+        raise Unmeasurable(f"--storage {options.folder}: no such folder")
     if options.sync == "postgresql" and options.sync not in given:
         needed += SERVER_BYTES[0] + options.rows * SERVER_BYTES[1]
     advice = "take a smaller scale or another medium"
-    check_room(options.storage, needed, options.system, options.rows, advice)
+    check_room(options.folder, needed, options.system, options.rows, advice)
     return needed
 
 
@@ -124,7 +124,7 @@ def _check(options, given):
 
 def _system(options, given):
     """The system to be measured. Raises: Unmeasurable: it is missing."""
-    folder = os.path.join(options.storage, "opjoule-s5")
+    folder = os.path.join(options.folder, "opjoule-s5")
     string = given.get(options.system, "")
     if options.system == "sqlite":
         return SqliteTable(folder)

@@ -1,4 +1,4 @@
-"""Activity of the storage medium in each window: bytes written to it, and the tail after each read or write."""
+"""Activity of the medium in each window: bytes written to it, and the tail after each read or write."""
 
 from __future__ import annotations
 

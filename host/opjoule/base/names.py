@@ -1,4 +1,4 @@
-"""Names that commands, files and records have for things that the code calls otherwise; no other module spells them."""
+"""Keys in commands and files for what the code calls otherwise; only options of cli/ spell them, too."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""The storage medium of a run: its preparation, and only if the user allows its data to be lost.
+"""The medium of a run: its preparation, and only if the user allows its data to be lost.
 
 Loaded databases may be kept on it, so that a measurement begins with a copy instead of a load. A kept database has a
 name that encodes everything its load depends on, and stays until `measure.py restore --kept` removes it. `cp` is called
@@ -29,7 +29,7 @@ _KEPT_LIMIT_S: Final = 3600.0
 
 @dataclass(frozen=True)
 class Medium:
-    """The storage medium of a run, as described in rig.toml."""
+    """The medium of a run, as described in rig.toml."""
 
     path: Annotated[str, Meta(pattern="^/", description='an absolute directory of the board, for example "/mnt/ssd"')]
     device: Annotated[

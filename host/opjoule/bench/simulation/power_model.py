@@ -27,7 +27,7 @@ Positive = Annotated[float, Meta(gt=0.0, le=1e300, description="a number above 0
 
 @dataclass(frozen=True)
 class MediumModel:
-    """One storage medium: its rates [B/s], its flush latency [s], and its power idle, busy and in its tail [W]."""
+    """One medium: its rates [B/s], its flush latency [s], and its power idle, busy and in its tail [W]."""
 
     write_bytes_per_s: Positive
     read_bytes_per_s: Positive

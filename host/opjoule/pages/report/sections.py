@@ -180,7 +180,7 @@ def breakdown(result: Mapping[str, Any], key: str, caption: str, heading: str) -
 
 
 def components(answer: Answer) -> list[Element]:
-    """Table of storage and the rest, with the sensor that measured the storage."""
+    """Table of the medium and the rest, with the sensor that measured the medium."""
     tables = breakdown(answer.result, "by_component", "Storage and the rest", "component")
     sensor = answer.run.found.medium_sensor
     if not tables or sensor is None:

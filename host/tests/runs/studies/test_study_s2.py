@@ -125,7 +125,7 @@ def test_a_store_whose_values_are_others_than_the_loaders_is_named(tmp_path, mon
     """Plain Python reads the flat folder's files by itself, and has to come to the loader's digest."""
     module = imported_job(monkeypatch)
     options = argparse.Namespace(
-        **{"loader": ROOT / "build/loader/loader", "store": "flatfolder", "storage": tmp_path, "seed": "3"},
+        **{"loader": ROOT / "build/loader/loader", "store": "flatfolder", "folder": tmp_path, "seed": "3"},
         **{"data": "text", "text": "", "durability": "default"},
     )
     database = module.SizedStore("1-10KiB", 20, 1024, 10240, 10)

@@ -231,7 +231,7 @@ def test_rows_are_compared_and_not_their_number_and_sum_alone(study, tmp_path):
     assert queries.agrees(queries.expected(swapped)["Q1"], queries.expected(rows)["Q1"])
     path = tmp_path / "points.csv"
     path.write_text("timestamp,value,field,sensor\n" + "".join(f"{at},{v},{f},{s}\n" for at, v, f, s in rows))
-    options = argparse.Namespace(dataset=str(path), points=9, storage="")
+    options = argparse.Namespace(dataset=str(path), points=9, folder="")
     measurement = job.Measurement(options, None)
     for answer, fits in ((rows[::-1], True), (swapped, False), (rows[:2], False)):
         measurement._client = argparse.Namespace(q1_rows=lambda answer=answer: iter(answer))
@@ -256,7 +256,7 @@ def test_nothing_reads_the_points_between_a_start_and_a_cold_query(study, monkey
 
     monkeypatch.setattr(job, "SYSTEMS", {"influxdb": Recorder})
     monkeypatch.setattr(job, "phase", lambda _: contextlib.nullcontext())
-    options = argparse.Namespace(system="influxdb", storage="/nowhere", dataset="", cold=2, repeats=1)
+    options = argparse.Namespace(system="influxdb", folder="/nowhere", dataset="", cold=2, repeats=1)
     monkeypatch.setattr(job.Measurement, "_check_rows", lambda *_: None)  # after all repeats
     measurement = job.Measurement(options, Recorder())
     measurement._client = Recorder()
