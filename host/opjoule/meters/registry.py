@@ -2,32 +2,31 @@
 
 import re
 from collections.abc import Callable, Mapping
+from importlib import import_module
+from pathlib import Path
 from typing import Final
 
 from opjoule.base.errors import BadInput
 from opjoule.energy.error_bounds import ErrorBounds
-from opjoule.meters import fnirsi, hwmon, joulescope, km003c, pmic, powersensor3, ppk2, rapl, smartpower3
 from opjoule.meters.interface import Address, Meter, MeterIdentity, MeterKind, Wishes
 from opjoule.meters.medium_meter import WithMediumMeter
-from opjoule.meters.monsoon import meter as monsoon
 from opjoule.meters.serial import meter as serial
 
-_ROWS: Final = (
-    serial.KIND,
-    monsoon.KIND,
-    ppk2.KIND,
-    joulescope.KIND,
-    km003c.KIND,
-    fnirsi.KIND,
-    smartpower3.KIND,
-    powersensor3.KIND,
-    rapl.KIND,
-    hwmon.KIND,
-    pmic.KIND,
-)
-"""One row a kind; each is defined in the file of its meter."""
 _NO_WISHES: Final = Wishes()
-KINDS: Final[Mapping[str, MeterKind]] = {kind.name: kind for kind in _ROWS}
+
+
+def _kinds() -> Mapping[str, MeterKind]:
+    """Name -> kind, in alphabetical order after the serial meter: the KIND of each file here that ends with one."""
+    folder = Path(__file__).parent
+    files = [
+        path for path in (*folder.glob("*.py"), *folder.glob("*/*.py")) if "\nKIND: Final" in path.read_text("utf-8")
+    ]
+    modules = (".".join(path.relative_to(folder).with_suffix("").parts) for path in files)
+    found: list[MeterKind] = [import_module(f"opjoule.meters.{module}").KIND for module in modules]
+    return {kind.name: kind for kind in sorted(found, key=lambda kind: (kind.name != "serial", kind.name))}
+
+
+KINDS: Final = _kinds()
 
 
 def known_kinds() -> str:
