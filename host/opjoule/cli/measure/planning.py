@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -99,14 +99,19 @@ def make_plan(options: PlanningOptions) -> Plan:
         board=profile.with_medium(options.storage),
         idle_s=(SIMULATED_IDLE_S if simulated else IDLE_S) if options.idle is None else options.idle,
         repeats=repeats,
-        until_u=options.until_u,
         repeats_limit=max(repeats, options.repeats_limit),
         settle_limit_s=SETTLE_LIMIT_S if options.settle_limit is None else options.settle_limit,
         simulated=simulated,
-        signature=options.signature,
         twin_profile=TwinProfile.of(options.twin_profile) if options.twin_profile else None,
         asked=options.asked,
+        **{name: getattr(options, name) for name in _unchanged(options)},
     )
+
+
+def _unchanged(options: PlanningOptions) -> set[str]:
+    """Options that a plan has unchanged, in a field of the same name."""
+    same = {of.name for of in fields(Plan)} & {of.name for of in fields(options)}
+    return same - {"repeats", "repeats_limit", "twin_profile"}
 
 
 def plan_again(record: Path, asked: Mapping[str, Any]) -> Plan:
