@@ -49,7 +49,7 @@ def test_an_unpaced_rig_has_no_energy_by_this_computers_clock(tmp_path, capsys):
             json=False,
             live=False,
             room_temperature=None,
-            medium_meter=None,
+            storage_meter=None,
         )
         assert run_record(options) == FAULTY_EXIT
     record = RunRecord.open(options.out)

@@ -67,7 +67,7 @@ def test_a_killed_recording_is_analysed_by_report(tmp_path, capsys):
 def test_recording_a_program_instead_of_a_meter_says_simulated(tmp_path, capsys):
     with SoftwareMeter(frames=100) as device:
         options = RecordOptions(
-            medium_meter=None,
+            storage_meter=None,
             out=tmp_path / "bench",
             meter=f"serial:{device.path}",
             seconds=0.1,
@@ -87,7 +87,7 @@ def recorded_from(device, out, *, as_json=False):
     options = RecordOptions(
         out=out,
         meter=meter,
-        medium_meter=None,
+        storage_meter=None,
         seconds=0.1,
         json=as_json,
         live=False,
