@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import grp
+import pwd
 import re
 from pathlib import Path
 from types import SimpleNamespace
@@ -50,8 +52,8 @@ class Computer:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(serial_host, "ROOT", self.root)
             patch.setattr(serial_host.os, "access", lambda *_, **__: self.may_open)
-            patch.setattr(serial_host.pwd, "getpwuid", lambda _: SimpleNamespace(pw_name=self.user))
-            patch.setattr(serial_host.grp, "getgrgid", lambda gid: ("dialout", "x", gid, ["ada"]))
+            patch.setattr(pwd, "getpwuid", lambda _: SimpleNamespace(pw_name=self.user))
+            patch.setattr(grp, "getgrgid", lambda gid: ("dialout", "x", gid, ["ada"]))
             said = serial_obstacles(port or f"/dev/{self.tty}")
         assert all(obstacle.remedy and "\n" not in obstacle.line + obstacle.remedy for obstacle in said)
         return [f"{obstacle.line} -> {obstacle.remedy}" for obstacle in said]

@@ -6,9 +6,7 @@ own files; no device is opened or changed.
 
 import contextlib
 import errno
-import grp
 import os
-import pwd
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -231,6 +229,9 @@ def _brltty_claims(root: Path) -> Iterator[tuple[str, str]]:
 
 def _rights(port: str, node: Path) -> Notice | None:
     """Why this user may not open the port, and the remedy; None if he may."""
+    import grp  # noqa: PLC0415  # Windows has neither, and imports traces of these meters
+    import pwd  # noqa: PLC0415
+
     if os.access(node, os.R_OK | os.W_OK, effective_ids=True):
         return None
     user, name, members = str(os.geteuid()), str(node.stat().st_gid), list[str]()
