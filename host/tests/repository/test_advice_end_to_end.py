@@ -60,7 +60,7 @@ def summary(out: Path, *options: str) -> str:
         (
             (*SHORT, "--no-harness", "--records", "20000", "--seconds", "10"),
             "(?i)operations waited for",
-            r"-p target=\d+",
+            r"--rate \d+",
         ),
     ],
     ids=["too-short", "one-run", "waiting"],

@@ -133,7 +133,7 @@ def _longer(run: Run, times: float, run_s: float, operations: float) -> str:
 
 def _slower(rate_per_s: float) -> str:
     """The option for half the rate, at which the medium keeps up with the bytes of an engine that it slowed down."""
-    return f"-p target={float(f'{max(rate_per_s / 2.0, 1.0):.2g}'):.0f}"
+    return f"--rate {float(f'{max(rate_per_s / 2.0, 1.0):.2g}'):.0f}"
 
 
 YCSB: Final = Wording(

@@ -281,7 +281,7 @@ def test_what_cannot_be_told_apart_is_as_uncertain_as_the_harness_that_is_subtra
 
 @pytest.mark.parametrize(
     ("waited", "slower", "words"),
-    [(0.05, "-p target=9", []), (0.859, "-p target=9", ["86 %", "-p target=9"]), (0.3, "", ["30 %"])],
+    [(0.05, "--rate 9", []), (0.859, "--rate 9", ["86 %", "--rate 9"]), (0.3, "", ["30 %"])],
 )
 def test_a_result_says_so_if_operations_waited(waited, slower, words):
     share = Quantity.from_standard(6.0, 3.0, "J")
