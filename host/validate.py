@@ -56,9 +56,13 @@ if not VENV_PYTHON.exists() or not Path(sys.prefix).samefile(VENV_PYTHON.parents
 from attribution_trials import SCENARIOS, lines, trial  # noqa: E402  # in .venv from here on
 from coverage_plot import draw  # noqa: E402
 from opjoule.base.errors import BadInput  # noqa: E402
-from opjoule.cli.argument_types import Positive  # noqa: E402
 from opjoule.cli.failures import reporting_failures  # noqa: E402
-from opjoule.cli.options import Option, Options, Parser  # noqa: E402
+from opjoule.cli.options import (  # noqa: E402
+    Option,
+    Options,
+    Parser,
+    Positive,
+)
 
 FIRST_TRIALS, OTHER_TRIALS = 500, 100
 

@@ -52,7 +52,7 @@ def processes(recorder: int) -> dict[str, int]:
     for task in Path(f"/proc/{recorder}/task").iterdir():
         for number in (task / "children").read_text().split():
             command = Path(f"/proc/{number}/cmdline").read_bytes()
-            if b"opjoule.cli.live" in command:
+            if b"opjoule.cli.view" in command:
                 numbers["page's server"] = int(number)
             elif b"spawn_main" in command:
                 numbers["reader of the meter"] = int(number)

@@ -43,16 +43,15 @@ from known_meter import BOARD_NS, KINDS, measured
 from known_pieces import Piece, Steady, bursts, wander
 from opjoule.base.notices import Notice
 from opjoule.base.units import exact
-from opjoule.bench.simulation.part_powers import Float64Array, PartPowers
+from opjoule.bench.simulation.parts import Float64Array, PartPowers
 from opjoule.energy.operations.board_files import read_system
 from opjoule.energy.operations.operation_table import OperationTable
 from opjoule.energy.operations.oplog import read_operation_log
 from opjoule.runs.evaluation.all_told import by_operation, write_costs
-from opjoule.runs.evaluation.evidence import BoardEvents
-from opjoule.runs.evaluation.logged import read_logs
+from opjoule.runs.evaluation.evidence import BoardEvents, read_logs
 from opjoule.runs.evaluation.mixes import WriteCosts, WrittenRun
-from opjoule.runs.evaluation.quantities.attribution import READS
 from opjoule.runs.evaluation.quantities.definition import ALL_TOLD
+from opjoule.runs.evaluation.quantities.operations import READS
 from opjoule.runs.evaluation.repeat_energy import HARNESS
 from opjoule.runs.evaluation.summary import AlignedRun, mixed_runs, repeats_of
 from opjoule.runs.record.phases import MIX, Cycle, Phase, Role, worked_repeats

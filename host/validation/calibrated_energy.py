@@ -36,7 +36,7 @@ from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, ErrorBounds, Shunt
 from opjoule.energy.window import Timebase, Window, window_energy_j
 from opjoule.meters.chip import default_settings
 from opjoule.meters.chips import INA219
-from opjoule.runs.evaluation.corrected_trace import CorrectedTrace
+from opjoule.runs.evaluation.evidence import CorrectedTrace
 from random_load import KINDS, run_load
 from rig_session import Recording, record
 

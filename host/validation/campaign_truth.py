@@ -27,7 +27,7 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Final
 
-from opjoule.bench.simulation.part_course import COURSE, PartCourse
+from opjoule.bench.simulation.parts import COURSE, PartCourse
 from opjoule.bench.simulation.truth_line import SHOWN, true_figures
 from opjoule.energy.comparison import ratio
 from opjoule.results.comparison.cell import Group

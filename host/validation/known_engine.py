@@ -24,15 +24,14 @@ from opjoule.attribution.activities import SYNC, Intervals, background
 from opjoule.attribution.overlap import overlap_s
 from opjoule.attribution.shares import Attribution
 from opjoule.base.units import Quantity
-from opjoule.bench.simulation.part_powers import Float64Array, Overlapping, PartPowers, Steady, own_stretches
+from opjoule.bench.simulation.parts import Float64Array, Overlapping, PartPowers, Steady, own_stretches
 from opjoule.boards.databases import background_threads
 from opjoule.energy.operations.board_files import read_system
 from opjoule.energy.operations.operation_table import OperationTable
 from opjoule.runs.evaluation.attributed import AlignedMedium, WorkedRun, attributed
-from opjoule.runs.evaluation.evidence import BoardEvents
-from opjoule.runs.evaluation.logged import read_logs
-from opjoule.runs.evaluation.quantities.attribution import READS
-from opjoule.runs.evaluation.quantities.repeat import SystemSamples
+from opjoule.runs.evaluation.evidence import BoardEvents, read_logs
+from opjoule.runs.evaluation.quantities.definition import SystemSamples
+from opjoule.runs.evaluation.quantities.operations import READS
 from opjoule.runs.evaluation.repeat_energy import repeat_energy
 from opjoule.runs.record.phases import Cycle, Phase, Role
 from opjoule.runs.record.run_record import RunRecord

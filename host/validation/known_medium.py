@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from opjoule.attribution.activities import Intervals
 from opjoule.attribution.overlap import overlap_s
-from opjoule.bench.simulation.part_powers import Float64Array
+from opjoule.bench.simulation.parts import Float64Array
 
 LATE_S: Final = 0.5
 """Delay after the last write at which a medium that tidies up only when idle begins to do so."""

@@ -13,7 +13,7 @@ from known_work import Choice, Known, work
 from opjoule.attribution.activities import background
 from opjoule.attribution.counters import Counters
 from opjoule.attribution.work import Work
-from opjoule.bench.simulation.part_powers import Float64Array
+from opjoule.bench.simulation.parts import Float64Array
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import ErrorBounds
@@ -22,8 +22,8 @@ from opjoule.energy.operations.tables import EVENTS
 from opjoule.energy.sensor_calibration import SensorCalibration
 from opjoule.energy.trace.power_trace import PowerTrace
 from opjoule.meters.chips import ina219_breakout
-from opjoule.runs.evaluation.aligned_trace import AlignedTrace
-from opjoule.runs.evaluation.quantities.repeat import RepeatEnergy
+from opjoule.runs.evaluation.alignment import AlignedTrace
+from opjoule.runs.evaluation.quantities.definition import RepeatEnergy
 from opjoule.runs.evaluation.repeat_energy import repeat_energy
 from opjoule.runs.measuring.plan import IDLE_S, LEAD_IN_MAX_S
 from opjoule.runs.record.phases import Phase, Role

@@ -1,11 +1,11 @@
-"""Pieces of known power beside those of opjoule.bench.simulation.part_powers, and loads made of them. SIMULATED."""
+"""Pieces of known power beside those of opjoule.bench.simulation.parts, and loads made of them. SIMULATED."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-from opjoule.bench.simulation.part_powers import Overlapping, Steady
+from opjoule.bench.simulation.parts import Overlapping, Steady
 from opjoule.energy.trace.power_trace import Float64Array
 
 

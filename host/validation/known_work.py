@@ -15,7 +15,7 @@ import numpy.typing as npt
 from known_medium import drained, in_tail_s, waited_part
 from known_pieces import Gridded, Paused, Piece, humped
 from opjoule.attribution.windows import block_length_s
-from opjoule.bench.simulation.part_powers import Float64Array, Steady
+from opjoule.bench.simulation.parts import Float64Array, Steady
 
 Generator = np.random.Generator
 FAMILIES: Final = ("steady", "steps", "bursts", "frequency", "in step")

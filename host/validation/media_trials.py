@@ -31,16 +31,14 @@ from known_meter import IDLE_S, KINDS, Kind, Sensor, measured, phases
 from known_pieces import Piece, bursts, wander
 from known_work import Choice, Known, work
 from opjoule.base.units import Quantity
-from opjoule.bench.simulation.part_powers import Float64Array
+from opjoule.bench.simulation.parts import Float64Array
 from opjoule.campaign.campaign import block_order
 from opjoule.energy.comparison import differ, ratio_limits
 from opjoule.energy.error_bounds import CURRENT, SHUNT
 from opjoule.results.long_table import means
 from opjoule.runs.evaluation.quantities.common import COMMON
-from opjoule.runs.evaluation.quantities.definition import Quantities
-from opjoule.runs.evaluation.quantities.figures import by_repeat
+from opjoule.runs.evaluation.quantities.definition import Quantities, Repeat, by_repeat
 from opjoule.runs.evaluation.quantities.operations import OPERATIONS
-from opjoule.runs.evaluation.quantities.repeat import Repeat
 from opjoule.runs.evaluation.repeat_energy import repeat_energy
 from opjoule.runs.evaluation.summary import budgets, headline_budget, shared_with_others
 from opjoule.runs.record.json_file import plain

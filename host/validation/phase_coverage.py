@@ -24,8 +24,8 @@ from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX
 from opjoule.energy.operations.operation_table import OperationTable
 from opjoule.meters.chips import ina219_breakout
-from opjoule.runs.evaluation.aligned_trace import AlignedTrace
-from opjoule.runs.evaluation.marked_phases import phase_figures
+from opjoule.runs.evaluation.alignment import AlignedTrace
+from opjoule.runs.evaluation.quantities.phases import phase_figures
 from opjoule.runs.record.phases import Phase, Role
 
 LENGTH_S, IDLE_S = 16.0, 2.5

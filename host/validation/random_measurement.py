@@ -27,12 +27,9 @@ from opjoule.energy.trace.journal import read_edges
 from opjoule.energy.trace.power_trace import PowerTrace
 from opjoule.meters.chip import COPY_BUS_GAIN_ERROR_MAX, default_settings
 from opjoule.meters.chips import INA219
-from opjoule.runs.evaluation.aligned_trace import AlignedTrace
-from opjoule.runs.evaluation.alignment import ClockEvidence, align
+from opjoule.runs.evaluation.alignment import AlignedTrace, ClockEvidence, align
 from opjoule.runs.evaluation.quantities.common import COMMON
-from opjoule.runs.evaluation.quantities.definition import Quantities
-from opjoule.runs.evaluation.quantities.figures import over_repeats
-from opjoule.runs.evaluation.quantities.repeat import Repeat
+from opjoule.runs.evaluation.quantities.definition import Quantities, Repeat, over_repeats
 from opjoule.runs.evaluation.repeat_energy import repeat_energy
 from opjoule.runs.record.phases import Phase
 from random_load import Load, draw_load

@@ -19,8 +19,7 @@ from known_pieces import wander
 from opjoule.base.notices import Notice
 from opjoule.energy.trace.power_history import BLOCK_NS, PowerHistory
 from opjoule.runs.measuring import settling
-from opjoule.runs.measuring.quiet import Rest
-from opjoule.runs.measuring.settling import Settling
+from opjoule.runs.measuring.settling import Rest, Settling
 
 IDLE_W = 3.0
 BLOCK_S = BLOCK_NS * 1e-9

@@ -13,7 +13,7 @@ import sys
 
 import numpy as np
 from opjoule.base.units import exact
-from opjoule.runs.evaluation.quantities.figures import over_repeats
+from opjoule.runs.evaluation.quantities.definition import over_repeats
 from opjoule.runs.evaluation.until import REPEATS_MIN, outcome
 from opjoule.runs.measuring.plan import REPEATS
 

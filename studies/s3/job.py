@@ -15,11 +15,9 @@ import sys
 from berkeley_db import BerkeleyDb
 from opjoule_study import Results, Unmeasurable, check_room, ended, parser
 from phases import Parameters
-from postgresql import Postgresql, client
 from readings import DrawnReadings, SensorFile
-from sql_systems import Duckdb, Sqlite
-from study_run import PhaseRuns, all_calls, tell
-from verified import verify
+from sql_systems import Duckdb, Postgresql, Sqlite, client
+from study_run import PhaseRuns, all_calls, tell, verify
 
 SYSTEMS = {"berkeleydb": BerkeleyDb, "duckdb": Duckdb, "postgresql": Postgresql, "sqlite": Sqlite}
 GETTING = {

@@ -1,12 +1,14 @@
 """Runs all phases on one system, several times in a row each, marks and checks them, and reports the results."""
 
 import os
+import sqlite3
 from contextlib import nullcontext
 
 import answers
 from opjoule_marks import phase
 from opjoule_study import LEAST_S, Progress, WrongAnswer, read_at_least, spread_s
-from phases import COUNTED, LOOPED, PHASES, Nothing, PhaseWork, write_csv
+from phases import ABOVE, COUNTED, LOOPED, PAIR, PHASES, K, Nothing, Parameters, PhaseWork, write_csv
+from sql_systems import INSERT, Sqlite
 
 NO_ROWS = "its LOAD is a put for each row: it has no call for many"
 
@@ -136,3 +138,34 @@ def _answer(name, system, asked):
         return None
     rows = asked.expected_of[name]
     return f"{len(rows)} rows {answers.digest(rows)}"
+
+
+class InMemory(Sqlite):
+    """SQLite without a file."""
+
+    def __init__(self, rows):
+        self._connection = sqlite3.connect(":memory:", isolation_level=None)
+        self._execute = self._connection.execute
+        self._execute(self.time_sql.table())
+        self._connection.executemany(INSERT, map(self.row, rows))
+
+
+def verify(readings, seed):
+    """Compares the two computations. Raises: WrongAnswer: they differ."""
+    asked = Parameters(readings, seed)
+    system = InMemory(readings)
+    questions = {
+        "LAST_READINGS": system.last_readings,
+        "AVG_SENSOR": system.avg_sensor,
+        "HOT_SENSORS": lambda: system.hot_sensors(ABOVE, asked.at_least, K),
+        "ANOMALIES": system.anomalies,
+        "DAILY_SUMMARY": system.daily_summary,
+        "OUTAGES": system.outages,
+        "TOPK_SENSORS": lambda: system.topk_sensors(K),
+        "COMPARE_TWO": lambda: system.compare_two(*PAIR),
+    }
+    for name, ask in questions.items():
+        why = answers.difference(system.plain(ask()), asked.expected(name, 0))
+        if why:
+            raise WrongAnswer(f"{name} by SQL and by plain Python: {why}")
+    system.close()

@@ -4,8 +4,8 @@ import os
 import sqlite3
 
 import odbc
-from contacts import WIDTHS
 from opjoule_study import emptied
+from phases import WIDTHS
 
 TABLE = "opjoule_contacts"
 """Name used only by this study: on the user's server, the table is replaced, and dropped at the end."""

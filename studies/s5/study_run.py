@@ -2,10 +2,9 @@
 
 import statistics
 
-from contacts import digest
 from opjoule_marks import phase
 from opjoule_study import Progress, WrongAnswer, read_at_least
-from phases import LOOPS, READS, TESTS, UNCHANGING, NoTable
+from phases import LOOPS, READS, TESTS, UNCHANGING, NoTable, digest
 
 HARNESS = "HARNESS_"
 """Prefix of the names of the loops without a database."""

@@ -6,8 +6,8 @@ import struct
 
 import btrieve
 from btrieve import BtrieveFault, Library, NoLibrary
-from contacts import WIDTHS
 from opjoule_study import Unmeasurable, emptied
+from phases import WIDTHS
 
 _RECORD = struct.Struct("<i" + "".join(f"{width}s" for width in WIDTHS.values()))
 _OFFSETS = dict(zip(WIDTHS, (4 + sum(list(WIDTHS.values())[:number]) for number in range(len(WIDTHS))), strict=True))

@@ -95,7 +95,7 @@ class Notice(Struct, frozen=True, omit_defaults=True):
     """What is so, in one line, without the kind's words."""
     remedy: str = ""
     withholds: tuple[str, ...] = ()
-    """Groups of figures (runs/record/groups.py) that it makes wrong."""
+    """Groups of figures (runs/record/result.py) that it makes wrong."""
     about: str = ""
     """What it is about, if its kind does not say that: a part of the rig, the software that another stands in for."""
     runs: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Axes of conditions, and the options of a measurement that each sets.
+"""Axes of conditions, the options of a measurement that each sets, and the interval until which blocks are added.
 
 A new axis is a row of `AXES`: campaign files, order, index, table and page follow from it.
 """
@@ -80,3 +80,16 @@ def fields_of(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def _field(name: str) -> str:
     return name.replace("-", "_")
+
+
+BLOCKS_LIMIT: Final = 30
+"""Greatest number of blocks of a campaign with `until` that names none."""
+
+
+@dataclass(frozen=True)
+class UntilNarrow:
+    """The interval that a campaign's contrasts are to reach, and how many blocks that may take."""
+
+    half_width: float
+    """Greatest half-width of every contrast's interval, relative to its ratio."""
+    blocks_limit: int = BLOCKS_LIMIT

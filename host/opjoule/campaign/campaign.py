@@ -27,10 +27,10 @@ from opjoule.base.errors import FAULTY_EXIT, BadInput, Interrupted, OpJouleError
 from opjoule.base.notices import NoticeKind
 from opjoule.base.scripts import script_name
 from opjoule.bench.simulation.truth_line import print_cells_line
+from opjoule.campaign.axes import UntilNarrow
 from opjoule.campaign.equal_rate import at_equal_rate
 from opjoule.campaign.measurement import program_commit
 from opjoule.campaign.more_blocks import asks_for_more
-from opjoule.campaign.until import UntilNarrow
 from opjoule.pages.comparison.page import write_campaign_page
 from opjoule.results.comparison.comparison import commands_json, print_campaign
 from opjoule.results.comparison.index import (
@@ -44,8 +44,8 @@ from opjoule.results.comparison.index import (
     write_index,
 )
 from opjoule.results.comparison.run_warnings import warnings_of
-from opjoule.runs.measuring.pace import in_words
 from opjoule.runs.measuring.plan import Plan
+from opjoule.runs.measuring.progress import in_words
 from opjoule.runs.record.directory import INDEX, check_out, free_directory, held
 from opjoule.runs.record.json_file import plain
 from opjoule.runs.record.run import program_words

@@ -31,9 +31,8 @@ from opjoule.runs.evaluation.until import Until
 from opjoule.runs.evaluation.wording import wording_of
 from opjoule.runs.measuring.execution import Execution
 from opjoule.runs.measuring.open_meter import Calibrations, OpenMeter, opened_meter
-from opjoule.runs.measuring.pace import expected_phases
 from opjoule.runs.measuring.plan import Plan
-from opjoule.runs.measuring.progress import PROGRESS, PhaseProgress, ProgressNotes
+from opjoule.runs.measuring.progress import PROGRESS, PhaseProgress, ProgressNotes, expected_phases
 from opjoule.runs.measuring.supply_path import SIMULATED_RIG, SupplyPath, stated_in
 from opjoule.runs.record.directory import held
 from opjoule.runs.record.run_record import RunRecord

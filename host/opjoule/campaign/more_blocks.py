@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from opjoule.base.units import counted
-from opjoule.campaign.until import UntilNarrow
+from opjoule.campaign.axes import UntilNarrow
 from opjoule.results.comparison.compared_run import ComparedRun
 from opjoule.results.comparison.comparison import answers_of
 from opjoule.results.comparison.contrasts import Compared, Contrast

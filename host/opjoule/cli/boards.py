@@ -17,7 +17,7 @@ from opjoule.boards.rig.file import read_rig
 from opjoule.boards.rig.root_helper import install_script
 from opjoule.boards.virtual.image import get_image
 from opjoule.boards.virtual.machine import Machine
-from opjoule.cli.short_commands import RestoreOptions, SudoersOptions, VirtualBoardOptions
+from opjoule.cli.rig_commands import RestoreOptions, SudoersOptions, VirtualBoardOptions
 
 
 def run_restore(options: RestoreOptions) -> int:

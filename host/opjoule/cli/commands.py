@@ -3,29 +3,104 @@
 The declaration of a command is loaded when a command line names it, so that --help is quick.
 """
 
+import importlib
+import platform
 import sys
-from collections.abc import Sequence
-from importlib import import_module
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from opjoule.base.errors import suggestion
+from opjoule.base.errors import OpJouleError, suggestion
 from opjoule.base.scripts import script_name
-from opjoule.cli.command import Command, ParsedCommand
+from opjoule.base.toml_file import read_toml
+from opjoule.boards.databases import is_server
+from opjoule.boards.profiles import find_profile
+from opjoule.boards.programs.binaries import ARCHITECTURES
 from opjoule.cli.failures import one_line, reporting_failures
+from opjoule.cli.needs import Needs
+from opjoule.cli.options import Options, Parser
+
+
+def board_architecture(device: str | None, rig: Path, *, simulated: bool, database: str | None = None) -> str:
+    """Architecture of the board to measure; empty if this computer's own loader is enough.
+
+    A mistake in rig.toml or on the command line gives an empty text; the command itself reports the mistake later.
+
+    Args:
+        device: None: the only board of the rig.
+        database: the database that the loader contains or connects to, or None.
+    """
+    this_computers = ARCHITECTURES.get(platform.machine(), "")
+    here = this_computers if is_server(database or "") else ""
+    if simulated:
+        return here
+    try:
+        if not device:
+            [device] = read_toml(rig)["device"]
+        profile = find_profile(device)
+        devices = read_toml(rig)["device"] if profile.name != "virtual" and rig.exists() else {}
+        connection = str(devices.get(profile.name, {}).get("connection", ""))
+        if profile.name == "virtual" or connection.startswith("ssh:"):
+            return profile.architecture
+    except (OpJouleError, OSError, ValueError, AttributeError, KeyError):
+        return ""
+    return here
+
+
+@dataclass(frozen=True)
+class ParsedCommand:
+    """A parsed command line."""
+
+    run: str
+    """`module:function` that takes the options."""
+    options: Any
+    needs: Needs
+
+    def loaded(self) -> Callable[[], int]:
+        """The command, ready to run, with its modules loaded."""
+        module, _, function = self.run.partition(":")
+        return partial(getattr(importlib.import_module(module), function), self.options)
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command."""
+
+    name: str
+    """The command's words on the command line; empty for the main job, which has none."""
+    options: type[Options]
+    run: str
+    """`module:function` that takes what `checked` returns; a name, since its modules are slow to load."""
+    description: str
+    epilog: str = ""
+    usage: str | None = None
+    checked: Callable[[Parser, Any], Any] = lambda parser, options: options
+    """Makes the value that `run` takes from the options; calls parser.error() if they contradict each other."""
+    needs: Callable[[Any], Needs] = lambda options: Needs()
+    """What set-up has to do for that value."""
+
+    def parser(self) -> Parser:
+        """Parser of the words after the command's name."""
+        return Parser(self.name, self.options, description=self.description, epilog=self.epilog, usage=self.usage)
+
+    def parse(self, words: Sequence[str]) -> ParsedCommand:
+        """Parses the words after the command's name; on a mistake argparse exits with status 2 and one line."""
+        parser = self.parser()
+        options = self.checked(parser, self.options.parsed(parser, words))
+        return ParsedCommand(self.run, options, self.needs(options))
+
 
 FIRST_COMMAND: Final = "host/measure.py --db leveldb --device rpi4 --simulate"
-_SHORT: Final = (
-    *("init", "record", "import", "doctor", "report", "verify", "restore", "sudoers", "virtual-board", "view"),
-    *("studies", "databases"),
-)
+_OF_RECORDS: Final = ("record", "import", "report", "verify", "compare", "view")
+_OF_RIGS: Final = ("init", "doctor", "restore", "sudoers", "virtual-board", "commission", "calibrate", "twin")
 MODULES: Final = {
-    **dict.fromkeys(_SHORT, "short_commands"),
-    "commission": "commission.options",
+    **dict.fromkeys(_OF_RIGS, "rig_commands"),
+    **dict.fromkeys(_OF_RECORDS, "record_commands"),
+    **dict.fromkeys(("studies", "databases"), "databases"),
     **dict.fromkeys(("command", "again"), "measure.options"),
-    "twin": "twin.options",
-    "calibrate": "calibrate.options",
     "runs": "runs.options",
-    "compare": "compare.options",
     "campaign": "campaign.options",
 }
 """First word of a command -> module of its declaration, whose COMMANDS has it."""
@@ -53,7 +128,7 @@ def measures_commands(words: Sequence[str]) -> bool:
 
 
 def _module(name: str) -> Any:
-    return import_module(f"opjoule.cli.{name}")
+    return importlib.import_module(f"opjoule.cli.{name}")
 
 
 def parse(argv: list[str]) -> ParsedCommand:
@@ -62,7 +137,7 @@ def parse(argv: list[str]) -> ParsedCommand:
         argv = ["--help"]
     word = argv[0] if argv else ""
     if word == "compare" and measures_commands(argv[1:]):
-        command: Command = _module("compare.commands").COMPARE_COMMANDS
+        command: Command = _module("campaign.compared_commands").COMPARE_COMMANDS
         return command.parse(argv[1:])
     commands = commands_of(word)
     for count in (2, 1):

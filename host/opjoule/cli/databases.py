@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
+from typing import Annotated, Final
 
 from opjoule.base.errors import OpJouleError
 from opjoule.base.scripts import ROOT
@@ -15,13 +16,36 @@ from opjoule.boards.connection.shell import LocalShell
 from opjoule.boards.databases import Database, database_called, known_databases
 from opjoule.boards.programs.binaries import failed_engines
 from opjoule.boards.server import find_programs, program_version
-from opjoule.cli.short_commands import ListingOptions
+from opjoule.cli.commands import Command
+from opjoule.cli.options import Flag, Options
 from opjoule.runs.studies.definition import StudyFolder
 from opjoule.runs.studies.folder import known_studies
 
 LOADER = ROOT / "build" / "loader" / "loader"
 DEBIAN_PYTHON = "/usr/bin/python3"
 """The Python for which Debian packages Python modules."""
+
+
+class ListingOptions(Options):
+    """How databases, or studies, are listed."""
+
+    json: Annotated[bool, Flag("print JSON on stdout")] = False
+
+
+STUDIES: Final = Command(
+    "studies",
+    ListingOptions,
+    "opjoule.cli.databases:run_studies",
+    "Lists the studies that --study repeats: title, systems, which systems are missing on this computer and how to "
+    "get them.",
+)
+DATABASES: Final = Command(
+    "databases",
+    ListingOptions,
+    "opjoule.cli.databases:run_databases",
+    "Lists the databases: built into the loader, found on this computer, or missing (with how to get them).",
+)
+COMMANDS: Final = (STUDIES, DATABASES)
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from opjoule.boards.profiles import find_profile, known_profiles
 from opjoule.boards.rig.examine import PULSES, examine_board, finding
 from opjoule.boards.rig.file import Rig, RigDevice, read_rig
 from opjoule.cli.databases import LOADER, engines, missing
-from opjoule.cli.short_commands import DoctorOptions
+from opjoule.cli.rig_commands import DoctorOptions
 from opjoule.clocks.host_clock import MONOTONIC
 from opjoule.energy.error_bounds import SWAPPED, ErrorBounds
 from opjoule.energy.trace.journal import read_trace
@@ -32,8 +32,7 @@ from opjoule.meters.interface import Wishes
 from opjoule.meters.registry import address_of, open_meter
 from opjoule.meters.serial.port import serial_obstacles
 from opjoule.meters.serial.ready_flag import OTHER_WAY, try_ready_flag
-from opjoule.runs.measuring.open_meter import Calibrations, KnownSensors, OpenMeter, opened_meter
-from opjoule.runs.measuring.recording import Recording
+from opjoule.runs.measuring.open_meter import Calibrations, KnownSensors, OpenMeter, Recording, opened_meter
 from opjoule.runs.measuring.supply_path import RIG_FILE, local_meter_warning, shunt_words, supply_path
 from opjoule.runs.studies.folder import known_studies
 

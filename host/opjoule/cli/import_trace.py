@@ -8,7 +8,7 @@ import numpy as np
 from opjoule.base.errors import BadInput, DataFault
 from opjoule.base.files import file_sha256
 from opjoule.base.notices import Notice, NoticeKind
-from opjoule.cli.short_commands import ImportOptions
+from opjoule.cli.record_commands import ImportOptions
 from opjoule.energy.trace.imported.trace_file import ImportedTrace, read_trace_file
 from opjoule.energy.trace.journal import TraceJournal
 from opjoule.energy.trace.power_trace import BoolArray, Gap

@@ -17,7 +17,7 @@ from opjoule.base.terminal import Prompts, Stopped, line_of_stdin, refusing
 from opjoule.base.toml_file import toml_string
 from opjoule.boards.profiles import find_profile, known_profiles
 from opjoule.boards.rig.file import check_sync, read_rig
-from opjoule.cli.short_commands import InitOptions
+from opjoule.cli.rig_commands import InitOptions
 from opjoule.energy.error_bounds import Shunt
 from opjoule.meters.interface import LABEL
 from opjoule.meters.registry import KINDS, open_meter

@@ -3,21 +3,24 @@
 import json
 import math
 import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
 from opjoule.base.errors import FAULTY_EXIT, INTERRUPTED, Interrupted, MeterFault
 from opjoule.base.notices import Notice, NoticeKind
 from opjoule.base.scripts import CALIBRATIONS, script_name
-from opjoule.campaign.trace_record import conclude_capture, trace_record
-from opjoule.cli.live import live_view
-from opjoule.cli.short_commands import RecordOptions
+from opjoule.cli.record_commands import RecordOptions
+from opjoule.cli.view import live_view
 from opjoule.meters.capture import CaptureSummary
 from opjoule.meters.registry import open_meters
 from opjoule.pages.report.terminal import print_trace
 from opjoule.results.answer import open_answer
-from opjoule.runs.measuring.open_meter import Calibrations, opened_meter
+from opjoule.runs.evaluation.trace_result import conclude_trace
+from opjoule.runs.measuring.open_meter import Calibrations, OpenMeter, Recording, opened_meter
 from opjoule.runs.measuring.progress import PhaseProgress
-from opjoule.runs.measuring.recording import Recording
-from opjoule.runs.record.directory import check_out
+from opjoule.runs.record.directory import check_out, held
 from opjoule.runs.record.json_file import plain
 from opjoule.runs.record.run_record import RunRecord
 
@@ -119,3 +122,22 @@ def _finish(record: RunRecord, captured: CaptureSummary, ended: Notice | None, o
     if whole:
         return FAULTY_EXIT if record.faults else 0
     return MeterFault.exit_code
+
+
+@contextmanager
+def trace_record(opened: OpenMeter, directory: Path, asked: Mapping[str, Any]) -> Iterator[RunRecord]:
+    """Creates a record for an open meter, and holds it until the end of the block."""
+    record = RunRecord.create(directory, asked, simulated=opened.identity.simulated)
+    record.update(found={"meter": opened.identity})
+    record.add_notices(*opened.identity.notices, *opened.sensors.notices)
+    record.update(**opened.sensors.entries())
+    with held(record.directory):
+        yield record
+
+
+def conclude_capture(record: RunRecord, captured: CaptureSummary) -> bool:
+    """Writes the result of what was captured, and its faults; whether there is a result."""
+    concluded = conclude_trace(record)
+    record.add_notices(*captured.notices())
+    record.update(capture=captured.to_json())
+    return concluded and captured.samples > 0

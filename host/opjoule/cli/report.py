@@ -15,7 +15,7 @@ from opjoule.base.errors import RecordFault, of_system
 from opjoule.base.notices import Notice, NoticeKind
 from opjoule.base.resources import analysis_resources
 from opjoule.base.scripts import script_name
-from opjoule.cli.short_commands import ReportOptions
+from opjoule.cli.record_commands import ReportOptions
 from opjoule.runs.record.directory import has_index, held
 from opjoule.runs.record.run_record import RunRecord, reading
 

@@ -30,8 +30,8 @@ from opjoule.results.answer import Answer, open_answer
 from opjoule.results.recorded import TimeAxis, board_to_meter, corrected_trace
 from opjoule.results.tracks import LostStretch
 from opjoule.runs.evaluation.trace_result import meter_to_host, no_uncertainty, unknown_sensor
-from opjoule.runs.record.groups import ABOVE_IDLE, ENERGY, PER_OPERATION
 from opjoule.runs.record.phases import Cycle, Phase, worked_repeats
+from opjoule.runs.record.result import ABOVE_IDLE, ENERGY, PER_OPERATION
 from opjoule.runs.record.run_record import RunRecord, reading
 
 NO_OPERATION = "no operation began in it"

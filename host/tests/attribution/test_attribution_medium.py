@@ -14,8 +14,8 @@ from opjoule.attribution.attribute import attribute_runs
 from opjoule.attribution.counters import Counters
 from opjoule.attribution.medium import MediumRun, Transfers, medium_models
 from opjoule.base.units import Cause
-from opjoule.bench.simulation.part_powers import Steady
-from opjoule.runs.evaluation.quantities.attribution import activity
+from opjoule.bench.simulation.parts import Steady
+from opjoule.runs.evaluation.quantities.operations import activity
 
 SECOND = 1_000_000_000
 

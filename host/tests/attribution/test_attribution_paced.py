@@ -7,7 +7,7 @@ from opjoule.attribution.fit import fits
 from opjoule.attribution.overlap import Waits
 from opjoule.attribution.run_windows import BURSTS_U, engaged, misjudged
 from opjoule.attribution.window_groups import groups
-from opjoule.bench.simulation.part_powers import Steady
+from opjoule.bench.simulation.parts import Steady
 from opjoule.energy.operations.operation_table import OperationTable
 
 NS = 1_000_000_000

@@ -17,7 +17,7 @@ from opjoule.attribution.counters import Counters
 from opjoule.attribution.sensed_medium import MediumTrace, SensedMedium
 from opjoule.attribution.sensed_parts import SensedParts
 from opjoule.base.units import Quantity
-from opjoule.bench.simulation.part_powers import Steady
+from opjoule.bench.simulation.parts import Steady
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.baseline import MarginalEnergy
 from opjoule.energy.budget import PARTS, Budget

@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 from opjoule.base.errors import BadInput
 from opjoule.cli import commands
+from opjoule.cli.campaign.compared_commands import command_names
 from opjoule.cli.campaign.options import PlannedCampaign
 from opjoule.cli.commands import main
-from opjoule.cli.compare.commands import command_names
 from opjoule.results.comparison.index import read_index
+from opjoule.runs.record.run import program_of, title_of
 from opjoule.runs.record.run_record import RunRecord
 from opjoule.runs.studies.command.study import CommandStudy
-from opjoule.runs.studies.command.title import program_of, title_of
 
 ROOT = Path(__file__).resolve().parents[3]
 RIG = ["compare", "--device", "rpi4", "--simulate"]

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from campaign_files import file_of
 from opjoule.base.errors import BadInput
+from opjoule.campaign.axes import UntilNarrow
 from opjoule.campaign.campaign import run_conditions
-from opjoule.campaign.until import UntilNarrow
 from opjoule.cli.campaign.command import _plans
 from opjoule.cli.campaign.file import CampaignFile
 from opjoule.cli.commands import main

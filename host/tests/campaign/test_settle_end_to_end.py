@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from opjoule.base.notices import NoticeKind
-from opjoule.bench.simulation.part_course import COURSE, PartCourse
+from opjoule.bench.simulation.parts import COURSE, PartCourse
 from opjoule.bench.simulation.rig import RigSetup, twin_rig
 from opjoule.bench.simulation.supply import IMPERFECTIONS
 from opjoule.bench.simulation.truth_line import true_figures

@@ -3,8 +3,8 @@
 import pytest
 from opjoule.base.errors import BadInput
 from opjoule.base.settings import setting
-from opjoule.cli.argument_types import CommandName, Percent, Positive, Seconds, TimeSpan
 from opjoule.cli.measure.options import YcsbOptions
+from opjoule.cli.options import CommandName, Percent, Positive, Seconds, TimeSpan
 
 
 @pytest.mark.parametrize(

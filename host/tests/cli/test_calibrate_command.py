@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 from opjoule.bench.simulation.imperfections import Imperfections
+from opjoule.cli import calibrate as calibrate_command
 from opjoule.cli import commands, record
-from opjoule.cli.calibrate import command as calibrate_command
-from opjoule.cli.calibrate.command import check_command
+from opjoule.cli.calibrate import check_command
 from opjoule.cli.commands import main
 from opjoule.energy.calibration.calibration_file import find_calibration, read_calibration
 from opjoule.energy.trace.journal import read_trace
-from opjoule.runs.evaluation.corrected_trace import CorrectedTrace
+from opjoule.runs.evaluation.evidence import CorrectedTrace
 from opjoule.runs.record.run_record import RunRecord
 from series_rigs import series_rigs
 

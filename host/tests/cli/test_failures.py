@@ -24,7 +24,7 @@ from opjoule.cli import commands, init
 from opjoule.cli.failures import one_line, reporting_failures
 from opjoule.cli.init import run_init
 from opjoule.cli.measure.command import LOCK, alone, sweep
-from opjoule.cli.short_commands import InitOptions
+from opjoule.cli.rig_commands import InitOptions
 from opjoule.energy.trace.imported.trace_file import PAUSE, read_trace_file
 from opjoule.energy.trace.power_trace import Gap
 from opjoule.runs.record.directory import check_out

@@ -17,7 +17,7 @@ from opjoule.energy.error_bounds import Shunt
 from opjoule.energy.trace.power_trace import PowerTrace
 from opjoule.energy.window import Window, window_energy_j
 from opjoule.meters.chips import INA219
-from opjoule.runs.evaluation.quantities.figures import over_repeats
+from opjoule.runs.evaluation.quantities.definition import over_repeats
 from opjoule.runs.record.json_file import plain
 
 DRAWS = 40_000

@@ -9,14 +9,13 @@ from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.cells import Cells
 from opjoule.energy.trace.power_trace import Gap, PowerTrace
 from opjoule.meters.chips import ina219_breakout
-from opjoule.runs.evaluation.aligned_trace import AlignedTrace
+from opjoule.runs.evaluation.alignment import AlignedTrace
 from opjoule.runs.evaluation.faults import trace_faults
 from opjoule.runs.evaluation.quantities.common import COMMON
-from opjoule.runs.evaluation.quantities.definition import Quantities
-from opjoule.runs.evaluation.quantities.repeat import Repeat
+from opjoule.runs.evaluation.quantities.definition import Quantities, Repeat
 from opjoule.runs.evaluation.repeat_energy import repeat_energy
 from opjoule.runs.evaluation.summary import sensor_energies
-from opjoule.runs.record.groups import ABOVE_IDLE, ENERGY
+from opjoule.runs.record.result import ABOVE_IDLE, ENERGY
 from usual_phases import usual_phase
 
 STEP_NS = 1_000_000

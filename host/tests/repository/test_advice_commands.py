@@ -15,8 +15,8 @@ from opjoule.cli import commands
 from opjoule.cli.commands import main
 from opjoule.cli.import_trace import run_import
 from opjoule.cli.measure.options import MEASURE
-from opjoule.cli.short_commands import ImportOptions
-from opjoule.cli.twin.command import runs_to_make
+from opjoule.cli.record_commands import ImportOptions
+from opjoule.cli.twin import runs_to_make
 from opjoule.energy.trace.imported.trace_file import read_trace_file
 from opjoule.runs.evaluation.trace_result import STATED_VOLTAGE
 from opjoule.runs.record.result import read_result

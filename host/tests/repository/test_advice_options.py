@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 from opjoule.base.scripts import script_name
+from opjoule.cli.campaign.compared_commands import COMPARE_COMMANDS
 from opjoule.cli.campaign.study_cells import STUDY
 from opjoule.cli.commands import MODULES, commands_of
-from opjoule.cli.compare.commands import COMPARE_COMMANDS
 from opjoule.cli.measure.options import MEASURE
 from opjoule.cli.options import Parser
 

@@ -11,9 +11,9 @@ import pytest
 from opjoule.boards.databases import known_databases
 from opjoule.boards.profiles import known_profiles
 from opjoule.cli import commands
+from opjoule.cli.campaign.compared_commands import COMPARE_COMMANDS
 from opjoule.cli.campaign.study_cells import STUDY
 from opjoule.cli.commands import MODULES, commands_of
-from opjoule.cli.compare.commands import COMPARE_COMMANDS
 from opjoule.cli.measure.options import MEASURE
 from opjoule.cli.needs import Needs
 

@@ -23,9 +23,8 @@ HOMES = {
     "harness": ["runs/evaluation/repeat_energy.py", "runs/studies/ycsb/"],
     "record": [
         "runs/record/",
-        "campaign/trace_record.py",
         "cli/record.py",
-        "cli/short_commands.py",
+        "cli/record_commands.py",
         "base/errors.py",
         "pages/report/provenance.py",
     ],
@@ -35,8 +34,8 @@ HOMES = {
         *(
             "boards/",
             "bench/simulation/",
-            "cli/command.py",
-            "cli/short_commands.py",
+            "cli/commands.py",
+            "cli/rig_commands.py",
             "cli/boards.py",
             "energy/operations/board_files.py",
         ),

@@ -20,7 +20,7 @@ sys.path.insert(0, str(HERE.parents[2]))
 
 def serve() -> None:
     """Starts the requested processes until its input ends."""
-    import opjoule.campaign.fleet.client  # noqa: F401  # loaded once for all
+    import opjoule.campaign.fleet  # noqa: F401  # loaded once for all
 
     for line in sys.stdin:
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -64,7 +64,7 @@ def campaign(argv: list[str]) -> int:
 def measure(spool: Path, name: str, place: Path) -> int:
     """Stands for the measurement of one cell: takes its time and writes a record of the job."""
     import msgspec
-    from opjoule.campaign.fleet.job import Outcome
+    from opjoule.campaign.fleet_rig import Outcome
     from opjoule.runs.record.run_record import RunRecord
 
     job = json.loads((place / "job.json").read_text())

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from opjoule.runs.record.checksums import checksums
 from opjoule.runs.record.run_record import with_digest
+from opjoule.runs.record.seals import checksums
 
 EXAMPLE = Path(__file__).with_name("earlier_record")
 SECRET = "a line of a file outside of the record"

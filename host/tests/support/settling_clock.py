@@ -3,8 +3,7 @@
 import numpy as np
 from opjoule.energy.trace.power_history import PowerHistory
 from opjoule.runs.measuring import settling
-from opjoule.runs.measuring.quiet import Rest
-from opjoule.runs.measuring.settling import Settling
+from opjoule.runs.measuring.settling import Rest, Settling
 
 REST = Rest(3.0, 0.01, 0.003)
 

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from opjoule.bench.simulation.part_course import COURSE
+from opjoule.bench.simulation.parts import COURSE
 from opjoule.runs.record.run_record import RunRecord
 from usual_phases import usual_phase
 

@@ -1,7 +1,6 @@
 """The power model that models.toml states for a board with a medium, found by their names."""
 
-from opjoule.bench.simulation.models import Models
-from opjoule.bench.simulation.power_model import PowerModel
+from opjoule.bench.simulation.power_model import Models, PowerModel
 from opjoule.boards.profiles import BoardAndMedium, find_profile
 
 

@@ -10,7 +10,7 @@ from known_meter import RUN_STARTS_S, SLOW, watched  # path set above
 from known_work import Known
 from opjoule.attribution.attribute import attribute_runs
 from opjoule.attribution.windows import block_length_s
-from opjoule.bench.simulation.part_powers import Steady
+from opjoule.bench.simulation.parts import Steady
 from opjoule.energy.operations.operation_table import OperationTable
 from opjoule.energy.operations.oplog import read_operation_log
 

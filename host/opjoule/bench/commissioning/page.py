@@ -11,8 +11,7 @@ import numpy as np
 from opjoule.base.errors import RecordFault
 from opjoule.base.notices import Notice, NoticeKind
 from opjoule.bench.commissioning.certificate import Certificate, Finished
-from opjoule.bench.commissioning.desk import Picture
-from opjoule.bench.commissioning.dialogue import Parts
+from opjoule.bench.commissioning.desk import Parts, Picture
 from opjoule.bench.commissioning.steps import STEPS, DeskStep
 from opjoule.energy.trace.journal import read_trace
 from opjoule.pages.drawing.chart import chart_content, chart_frame, chart_scripts, chart_series, panel, power_panel

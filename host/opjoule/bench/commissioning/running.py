@@ -19,8 +19,7 @@ from opjoule.energy.operations.tables import EVENTS
 from opjoule.energy.trace.journal import SyncEdges, further_numbers, read_edges, read_trace
 from opjoule.energy.trace.power_trace import PowerTrace
 from opjoule.meters.capture import CaptureSummary
-from opjoule.runs.measuring.open_meter import OpenMeter
-from opjoule.runs.measuring.recording import Recording
+from opjoule.runs.measuring.open_meter import OpenMeter, Recording
 
 
 @dataclass(frozen=True)

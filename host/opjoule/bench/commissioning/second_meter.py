@@ -8,8 +8,16 @@ from typing import Final
 import numpy as np
 
 from opjoule.base.coverage import COVERAGE_FACTOR
-from opjoule.bench.commissioning.desk import CheckedFigure, Defects, OpenDesk, Picture, Setup, Verdict
-from opjoule.bench.commissioning.dialogue import BETWEEN_SHARE_MAX, SUPPLY_SIDE
+from opjoule.bench.commissioning.desk import (
+    BETWEEN_SHARE_MAX,
+    SUPPLY_SIDE,
+    CheckedFigure,
+    Defects,
+    OpenDesk,
+    Picture,
+    Setup,
+    Verdict,
+)
 from opjoule.bench.commissioning.load_course import PlayedLevel, map_of_levels, play_level
 from opjoule.bench.commissioning.running import DeskRecording, Running
 from opjoule.clocks.clock_map import ClockMap

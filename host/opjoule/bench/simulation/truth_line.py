@@ -14,7 +14,7 @@ from typing import Final
 
 from opjoule.base.errors import RecordFault
 from opjoule.base.units import Quantity, counted, exact, from_json
-from opjoule.bench.simulation.part_course import COURSE, PARTS, READING, TAIL, WRITE_BACK, PartCourse
+from opjoule.bench.simulation.parts import COURSE, PARTS, READING, TAIL, WRITE_BACK, PartCourse
 from opjoule.energy.operations.operation_table import ACTIVITIES
 from opjoule.results.answer import open_answer
 from opjoule.results.comparison.cell import ComparedCell
@@ -22,8 +22,8 @@ from opjoule.results.comparison.compared_run import ComparedRun
 from opjoule.results.long_table import kinds_in, means
 from opjoule.results.rounding import quantity_text, rounded, with_unit
 from opjoule.runs.evaluation.mixes import WriteCosts, WrittenRun
-from opjoule.runs.evaluation.quantities.attribution import READS
 from opjoule.runs.evaluation.quantities.definition import Definition, told_path
+from opjoule.runs.evaluation.quantities.operations import READS
 from opjoule.runs.record.phases import MIX, RUN, Cycle, Phase, Role, worked_repeats
 from opjoule.runs.record.run import Run
 

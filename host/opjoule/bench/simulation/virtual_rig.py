@@ -20,8 +20,7 @@ from typing import Any
 
 from opjoule.base.errors import LinkFault
 from opjoule.bench.simulation.imperfections import Imperfections
-from opjoule.bench.simulation.models import Models
-from opjoule.bench.simulation.power_model import CountedPower
+from opjoule.bench.simulation.power_model import CountedPower, Models
 from opjoule.bench.simulation.rig import DelayedProbe, RigSetup, SimulatedRig
 from opjoule.bench.simulation.supply import SimulatedSupply, drawn_for
 from opjoule.boards.board import ProbeOptions

@@ -33,8 +33,8 @@ from opjoule.results.comparison.comparison import answers_of
 from opjoule.results.comparison.index import with_result
 from opjoule.results.comparison.power import Spread, contrast_count, power_words
 from opjoule.results.comparison.study.table import conclude_studies
-from opjoule.runs.measuring.pace import in_words
 from opjoule.runs.measuring.plan import Plan
+from opjoule.runs.measuring.progress import in_words
 from opjoule.runs.record.directory import check_folder
 from opjoule.runs.studies.command.study import JobStudy
 

@@ -15,11 +15,9 @@ from msgspec import Meta
 from opjoule.base.errors import BadInput, suggestion
 from opjoule.base.settings import as_struct, setting
 from opjoule.base.toml_file import axis_values, check_match, combinations, matches, read_toml, where_values
-from opjoule.campaign.axes import AXES, axis, fields_of
-from opjoule.campaign.until import BLOCKS_LIMIT, UntilNarrow
-from opjoule.cli.argument_types import Percent, RepeatCount, Seed
+from opjoule.campaign.axes import AXES, BLOCKS_LIMIT, UntilNarrow, axis, fields_of
 from opjoule.cli.measure.options import JobOptions, PlanningOptions, StudyWorkloadOptions, YcsbOptions
-from opjoule.cli.options import twin_profile
+from opjoule.cli.options import Percent, RepeatCount, Seed, twin_profile
 from opjoule.runs.studies.ycsb.properties import EQUAL
 
 NOT_OF_A_CELL: Final = (*("out", "json", "dry_run", "repeats", "seed", "until_u", "repeats_limit", "help", "version"),)

@@ -20,8 +20,19 @@ from opjoule.base.files import ProcessFolder, write_whole
 from opjoule.base.scripts import HOST, MEASURE, ROOT, script_name
 from opjoule.boards.rig.file import read_rig
 from opjoule.campaign.campaign import Campaign, concluded, in_condition
-from opjoule.campaign.fleet.job import Job, Outcome, campaign_id, cell_needs, job_id, resources, rig_has
-from opjoule.campaign.fleet.rig_service import JOB, OUTCOME, RigService, serve
+from opjoule.campaign.fleet_rig import (
+    JOB,
+    OUTCOME,
+    Job,
+    Outcome,
+    RigService,
+    campaign_id,
+    cell_needs,
+    job_id,
+    resources,
+    rig_has,
+    serve,
+)
 from opjoule.cli.campaign.file import CampaignFile, written_cell
 from opjoule.cli.campaign.options import (
     CampaignOptions,
@@ -266,7 +277,7 @@ def run_on_fleet(
 
     Raises: RigFault: no scheduler, or no rig for the remaining cells. Interrupted: Ctrl-C.
     """
-    from opjoule.campaign.fleet.client import Fleet  # noqa: PLC0415  # a lone rig needs no Dask
+    from opjoule.campaign.fleet import Fleet  # noqa: PLC0415  # a lone rig needs no Dask
 
     assert options.scheduler
     folder.mkdir(parents=True, exist_ok=True)

@@ -8,12 +8,10 @@ from pathlib import Path
 from typing import Annotated, ClassVar, Final, Self
 
 from opjoule.base.errors import BadInput
-from opjoule.campaign.until import BLOCKS_LIMIT
-from opjoule.cli.argument_types import CommandName, Count, Percent, Port, RepeatCount, Seconds, Seed, Share, TimeSpan
+from opjoule.campaign.axes import BLOCKS_LIMIT
 from opjoule.cli.campaign.file import CampaignFile, restored_cell
-from opjoule.cli.command import Command
+from opjoule.cli.commands import Command
 from opjoule.cli.measure.options import (
-    MEDIUM_HELP,
     WHAT,
     CycleOptions,
     DeviceOptions,
@@ -27,7 +25,23 @@ from opjoule.cli.measure.options import (
     needs_of_measurements,
 )
 from opjoule.cli.needs import Needs
-from opjoule.cli.options import Argument, Flag, Option, Options, Parser
+from opjoule.cli.options import (
+    MEDIUM_HELP,
+    Argument,
+    CommandName,
+    Count,
+    Flag,
+    Option,
+    Options,
+    Parser,
+    Percent,
+    Port,
+    RepeatCount,
+    Seconds,
+    Seed,
+    Share,
+    TimeSpan,
+)
 
 LOOPBACK: Final = "127.0.0.1"
 PORT: Final = 8786

@@ -13,7 +13,7 @@ from opjoule.campaign.axes import AXES, media_of, several
 from opjoule.campaign.past_times import TimeNeeded, past_times, shipped_times, time_needed
 from opjoule.cli.campaign.file import CampaignFile, PlannedCell, cell_options, check_size
 from opjoule.cli.campaign.options import PlannedCampaign, StudyOptions, needs_of_campaign
-from opjoule.cli.command import Command
+from opjoule.cli.commands import Command
 from opjoule.cli.failures import one_line
 from opjoule.cli.measure.options import (
     HowOptions,

@@ -39,7 +39,6 @@ from opjoule.boards.rig.file import Rig, check_sync, read_rig
 from opjoule.campaign.campaign import run_conditions
 from opjoule.campaign.measurement import directory_name, measure
 from opjoule.cli.databases import LOADER, Availability, availability, built_in
-from opjoule.cli.live import live_view
 from opjoule.cli.measure.options import AgainOptions, MeasuringOptions, PlanningOptions
 from opjoule.cli.measure.planning import (
     SEED,
@@ -51,6 +50,7 @@ from opjoule.cli.measure.planning import (
     total_words,
 )
 from opjoule.cli.options import RIG_FILE
+from opjoule.cli.view import live_view
 from opjoule.meters.interface import Wishes
 from opjoule.meters.registry import open_meters
 from opjoule.pages.report.terminal import print_summary
@@ -103,7 +103,7 @@ def _check(plan: Plan, options: MeasuringOptions, asked: set[tuple[str, ...]]) -
     if isinstance(plan.study, YcsbStudy):
         _check_ycsb(plan.study, asked)
     if plan.simulated and plan.board.profile.name != VIRTUAL:
-        from opjoule.bench.simulation.models import Models  # noqa: PLC0415  # only a simulated measurement loads the rig
+        from opjoule.bench.simulation.power_model import Models  # noqa: PLC0415  # only a simulated measurement loads the rig
 
         Models.with_profile(plan.twin_profile.checked if plan.twin_profile else None).load(plan.board)
 

@@ -11,17 +11,33 @@ from opjoule.base.files import read_regular
 from opjoule.boards.databases import find_database
 from opjoule.boards.profiles import find_profile
 from opjoule.campaign.axes import media_of
-from opjoule.cli.argument_types import Again, Percent, Positive, RepeatCount, Seconds, Seed, ThreadCount
-from opjoule.cli.command import Command, board_architecture
+from opjoule.cli.commands import Command, board_architecture
 from opjoule.cli.needs import Needs
-from opjoule.cli.options import LIVE_HELP, RIG_FILE, RIG_HELP, SIMULATE, Argument, Flag, Option, Options, Parser
+from opjoule.cli.options import (
+    LIVE_HELP,
+    MEDIUM_HELP,
+    RIG_FILE,
+    RIG_HELP,
+    SIMULATE,
+    Again,
+    Argument,
+    Flag,
+    Option,
+    Options,
+    Parser,
+    Percent,
+    Positive,
+    RepeatCount,
+    Seconds,
+    Seed,
+    ThreadCount,
+)
 from opjoule.runs.record.directory import check_out, has_index
 from opjoule.runs.studies.definition import SYSTEM, Part
 from opjoule.runs.studies.folder import find_study
 
 WHAT: Final = "what is measured"
 HOW: Final = "how it is measured"
-MEDIUM_HELP: Final = "sd, emmc, ssd-usb2, ssd-usb3 (default: the board's first); several with commas are each measured"
 SIMULATED_SEED_HELP: Final = "seed of the simulated rig (default: another rig for each measurement)"
 _EPILOG: Final = """\
 examples:

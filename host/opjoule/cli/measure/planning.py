@@ -23,12 +23,12 @@ from opjoule.boards.rig.file import Rig, RigSupply
 from opjoule.campaign.axes import media_of
 from opjoule.campaign.campaign import in_condition
 from opjoule.campaign.equal_rate import KEPT_UP
-from opjoule.cli.argument_types import THREADS_MAX
 from opjoule.cli.measure.options import JobOptions, PlanningOptions, ProgramOptions, RigOptions, YcsbOptions
+from opjoule.cli.options import THREADS_MAX
 from opjoule.meters.serial.options import SIMULATED_SENSOR
 from opjoule.runs.evaluation.until import REPEATS_MIN
-from opjoule.runs.measuring.pace import in_words
 from opjoule.runs.measuring.plan import IDLE_S, REPEATS, RUN_S, SETTLE_LIMIT_S, SIMULATED_IDLE_S, Plan, TwinProfile
+from opjoule.runs.measuring.progress import in_words
 from opjoule.runs.measuring.supply_path import (
     SIMULATED_RIG,
     SupplyPath,

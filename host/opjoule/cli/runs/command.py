@@ -13,6 +13,7 @@ from opjoule.base.errors import BadInput, RecordFault
 from opjoule.base.scripts import RUNS
 from opjoule.bench.simulation.truth_line import held_line
 from opjoule.cli.failures import one_line
+from opjoule.cli.record_commands import VerifyOptions
 from opjoule.cli.report import altered_status
 from opjoule.cli.runs.conclusions import write_conclusions
 from opjoule.cli.runs.options import (
@@ -23,7 +24,6 @@ from opjoule.cli.runs.options import (
     ShowOptions,
     VerifyPlacesOptions,
 )
-from opjoule.cli.short_commands import VerifyOptions
 from opjoule.energy.trace.journal import read_edges
 from opjoule.pages.report.terminal import print_summary
 from opjoule.results.comparison.compared_run import allowed_groups

@@ -5,10 +5,9 @@ from typing import Annotated, Final
 
 from opjoule.base.errors import BadInput, OpJouleError
 from opjoule.base.scripts import program
-from opjoule.cli.argument_types import Days, Positive
-from opjoule.cli.command import Command
+from opjoule.cli.commands import Command
 from opjoule.cli.needs import Needs
-from opjoule.cli.options import Argument, Flag, Option, Options, Parser
+from opjoule.cli.options import Argument, Days, Flag, Option, Options, Parser, Positive
 from opjoule.results.exports import formats
 from opjoule.runs.record.directory import check_place
 from opjoule.runs.studies.folder import find_study

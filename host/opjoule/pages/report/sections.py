@@ -14,8 +14,7 @@ from opjoule.results.rounding import NONE, percent, quantity_text, rounded, roun
 from opjoule.runs.evaluation.quantities.definition import Quantities, Topic
 from opjoule.runs.evaluation.quantities.phases import phase_columns
 from opjoule.runs.evaluation.wording import wording_of
-from opjoule.runs.record.groups import ABOVE_IDLE
-from opjoule.runs.record.result import RepeatValues
+from opjoule.runs.record.result import ABOVE_IDLE, RepeatValues
 from opjoule.runs.record.run import Run
 
 _NAMED = {"recordcount", "operationcount", "requestdistribution", "fieldcount", "fieldlength"}

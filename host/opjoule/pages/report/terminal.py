@@ -17,8 +17,8 @@ from opjoule.pages.report.sections import HEAD, head_lines, phase_rows
 from opjoule.results.answer import Answer, open_answer
 from opjoule.results.long_table import all_told_paths, by_kind, quantity, row
 from opjoule.results.rounding import NONE, percent, quantity_text
-from opjoule.runs.evaluation.quantities.attribution import READS
 from opjoule.runs.evaluation.quantities.definition import ALL_TOLD, Definition, Topic
+from opjoule.runs.evaluation.quantities.operations import READS
 from opjoule.runs.record.result import StatedAlignment
 from opjoule.runs.record.run_record import RunRecord
 

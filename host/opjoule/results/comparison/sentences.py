@@ -18,7 +18,7 @@ from opjoule.results.comparison.contrasts import (
 )
 from opjoule.results.comparison.value_words import CELLS_MAX, listed, quantity_words, sentence_case
 from opjoule.results.rounding import chance_words, limits_words, rounded
-from opjoule.runs.record.groups import ABOVE_IDLE
+from opjoule.runs.record.result import ABOVE_IDLE
 
 RATES: Final = ("1/s", "B/s")
 """Units of quantities of which more is better."""

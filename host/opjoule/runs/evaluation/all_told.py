@@ -23,10 +23,16 @@ from opjoule.base.coverage import COVERAGE_FACTOR
 from opjoule.base.units import Cause, Quantity, exact, mean_shared, missing, unstated
 from opjoule.energy.operations.operation_table import OperationTable, median_ns
 from opjoule.runs.evaluation.mixes import WriteCosts, WrittenRun
-from opjoule.runs.evaluation.quantities.attribution import READS
-from opjoule.runs.evaluation.quantities.definition import ALL_TOLD, told_path
-from opjoule.runs.evaluation.quantities.figures import Figures, over_repeats
-from opjoule.runs.evaluation.quantities.repeat import MediumEnergy, Repeat, RepeatEnergy
+from opjoule.runs.evaluation.quantities.definition import (
+    ALL_TOLD,
+    Figures,
+    MediumEnergy,
+    Repeat,
+    RepeatEnergy,
+    over_repeats,
+    told_path,
+)
+from opjoule.runs.evaluation.quantities.operations import READS
 from opjoule.runs.evaluation.stability import NOT_SHARED
 
 PROCESSOR: Final = (0.25, 2.5)

@@ -24,9 +24,9 @@ from opjoule.boards.databases import background_threads
 from opjoule.energy.baseline import MarginalEnergy
 from opjoule.energy.operations.operation_table import OperationTable
 from opjoule.energy.operations.tables import ATTRIBUTION
-from opjoule.runs.evaluation.aligned_trace import AlignedTrace
-from opjoule.runs.evaluation.quantities.attribution import READS
-from opjoule.runs.evaluation.quantities.repeat import Repeat, RepeatEnergy, SystemSamples
+from opjoule.runs.evaluation.alignment import AlignedTrace
+from opjoule.runs.evaluation.quantities.definition import Repeat, RepeatEnergy, SystemSamples
+from opjoule.runs.evaluation.quantities.operations import READS
 from opjoule.runs.evaluation.repeat_energy import repeat_idle
 from opjoule.runs.record.phases import Cycle, Phase
 from opjoule.runs.record.run import LoaderSummary

@@ -24,20 +24,24 @@ from opjoule.energy.trace.journal import further_numbers, read_edges, read_trace
 from opjoule.energy.trace.parquet_file import write_parquet
 from opjoule.energy.trace.power_trace import PowerTrace
 from opjoule.meters.chip import BY_LIBRARY
-from opjoule.runs.evaluation.aligned_trace import AlignedTrace
-from opjoule.runs.evaluation.alignment import INTERRUPT_EDGE_U_NS, METER_EDGE_U_NS, Alignment, ClockEvidence, align
-from opjoule.runs.evaluation.clock_rates import odd_clocks
-from opjoule.runs.evaluation.corrected_trace import CorrectedTrace
-from opjoule.runs.evaluation.evidence import BoardEvents, Evidence
+from opjoule.runs.evaluation.alignment import (
+    INTERRUPT_EDGE_U_NS,
+    METER_EDGE_U_NS,
+    AlignedTrace,
+    Alignment,
+    ClockEvidence,
+    align,
+    odd_clocks,
+)
+from opjoule.runs.evaluation.evidence import BoardEvents, CorrectedTrace, Evidence, LoggedOperations, read_logs
 from opjoule.runs.evaluation.faults import check_supply, withhold
-from opjoule.runs.evaluation.logged import LoggedOperations, read_logs
-from opjoule.runs.evaluation.marked_phases import marked_phases, marks_of
+from opjoule.runs.evaluation.quantities.phases import marked_phases, marks_of
 from opjoule.runs.evaluation.result_file import result_json
 from opjoule.runs.evaluation.summary import AlignedRun, build_result, sensor_energies
 from opjoule.runs.evaluation.wording import wording_of
-from opjoule.runs.record.groups import ENERGY, PER_OPERATION
 from opjoule.runs.record.json_file import write_json
 from opjoule.runs.record.phases import SIGNATURE, Phase, whole_repeats
+from opjoule.runs.record.result import ENERGY, PER_OPERATION
 from opjoule.runs.record.run_record import RunRecord
 
 T = TypeVar("T")

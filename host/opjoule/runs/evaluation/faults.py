@@ -15,11 +15,10 @@ from opjoule.energy.least_voltage import LeastVoltage, least_voltage
 from opjoule.energy.trace.power_trace import PowerTrace
 from opjoule.energy.window import EnergyResult
 from opjoule.runs.evaluation.alignment import Alignment
-from opjoule.runs.evaluation.quantities.definition import Quantities
-from opjoule.runs.evaluation.quantities.repeat import RepeatEnergy
-from opjoule.runs.record.groups import ABOVE_IDLE, ENERGY
+from opjoule.runs.evaluation.quantities.definition import Quantities, RepeatEnergy
 from opjoule.runs.record.json_file import plain
 from opjoule.runs.record.phases import Phase
+from opjoule.runs.record.result import ABOVE_IDLE, ENERGY
 from opjoule.runs.record.run_record import RunRecord
 
 LOST_MAX: Final = 0.01

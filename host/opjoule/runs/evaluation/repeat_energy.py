@@ -16,8 +16,8 @@ from msgspec.structs import replace
 from opjoule.base.errors import DataFault
 from opjoule.base.units import Cause, Quantity, missing
 from opjoule.energy.baseline import IdlePower, idle_power, marginal_energy
-from opjoule.runs.evaluation.aligned_trace import AlignedTrace
-from opjoule.runs.evaluation.quantities.repeat import RepeatEnergy
+from opjoule.runs.evaluation.alignment import AlignedTrace
+from opjoule.runs.evaluation.quantities.definition import RepeatEnergy
 from opjoule.runs.record.phases import Cycle, Phase, Role
 
 HARNESS = "harness"

@@ -22,10 +22,8 @@ from opjoule.energy.budget import Budget
 from opjoule.energy.operations.board_files import ComputerLoad
 from opjoule.energy.repeats import chi_square_probability, student_probability
 from opjoule.energy.trace.power_trace import Float64Array
-from opjoule.runs.evaluation.quantities.definition import Definition
-from opjoule.runs.evaluation.quantities.figures import Figures
+from opjoule.runs.evaluation.quantities.definition import Definition, Figures, Repeat
 from opjoule.runs.evaluation.quantities.operations import operations
-from opjoule.runs.evaluation.quantities.repeat import Repeat
 from opjoule.runs.record.phases import Phase
 
 ALPHA: Final = 0.01

@@ -23,8 +23,7 @@ from opjoule.energy.operations.operation_table import OperationTable
 from opjoule.energy.operations.tables import ATTRIBUTION
 from opjoule.energy.trace.parquet_file import write_parquet
 from opjoule.energy.unseen_current import in_step_notices, near_range_notices
-from opjoule.runs.evaluation.aligned_trace import AlignedTrace
-from opjoule.runs.evaluation.alignment import Alignment
+from opjoule.runs.evaluation.alignment import AlignedTrace, Alignment
 from opjoule.runs.evaluation.all_told import MixedRun, by_operation, told_figures, write_costs
 from opjoule.runs.evaluation.attributed import (
     AlignedMedium,
@@ -36,14 +35,20 @@ from opjoule.runs.evaluation.attributed import (
     waiting_notices,
 )
 from opjoule.runs.evaluation.faults import short_run_notices, trace_faults
-from opjoule.runs.evaluation.marked_phases import phase_figures
 from opjoule.runs.evaluation.quantities.common import COMMON, above_idle
-from opjoule.runs.evaluation.quantities.definition import Quantities
-from opjoule.runs.evaluation.quantities.figures import Figures, by_repeat, mean_budget
+from opjoule.runs.evaluation.quantities.definition import (
+    Figures,
+    MediumEnergy,
+    Quantities,
+    Repeat,
+    RepeatEnergy,
+    SystemSamples,
+    by_repeat,
+    mean_budget,
+)
 from opjoule.runs.evaluation.quantities.operations import operations as operations_of
 from opjoule.runs.evaluation.quantities.operations import per_operation
-from opjoule.runs.evaluation.quantities.phases import by_phase
-from opjoule.runs.evaluation.quantities.repeat import MediumEnergy, Repeat, RepeatEnergy, SystemSamples
+from opjoule.runs.evaluation.quantities.phases import by_phase, phase_figures
 from opjoule.runs.evaluation.repeat_energy import HARNESS, Harness, repeat_energy
 from opjoule.runs.evaluation.stability import busy_notices, stability_notices
 from opjoule.runs.evaluation.until import until_notices

@@ -17,8 +17,8 @@ from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.energy.trace.journal import read_trace, to_parquet
 from opjoule.energy.unseen_current import near_range_notices
 from opjoule.energy.window import EnergyResult, Window, seen, window_energy_j
-from opjoule.runs.evaluation.clock_rates import odd_clocks
-from opjoule.runs.evaluation.corrected_trace import CorrectedTrace
+from opjoule.runs.evaluation.alignment import odd_clocks
+from opjoule.runs.evaluation.evidence import CorrectedTrace
 from opjoule.runs.evaluation.faults import backwards, withhold
 from opjoule.runs.evaluation.result_file import stated
 from opjoule.runs.evaluation.wording import TRACE

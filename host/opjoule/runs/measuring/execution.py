@@ -20,8 +20,7 @@ from opjoule.energy.operations.played_signature import chip_ms, chips_text
 from opjoule.meters.capture import Capture
 from opjoule.runs.measuring.plan import Plan
 from opjoule.runs.measuring.progress import PhaseProgress
-from opjoule.runs.measuring.quiet import Rest
-from opjoule.runs.measuring.settling import Settling
+from opjoule.runs.measuring.settling import Rest, Settling
 from opjoule.runs.record.phases import SIGNATURE, WORKED, Phase, Role
 from opjoule.runs.record.run_record import RunRecord
 from opjoule.runs.studies.interface import Step, Study, Workload

@@ -9,8 +9,15 @@ from msgspec import Struct
 from opjoule.base.errors import RecordFault
 from opjoule.base.notices import Notice, NoticeKind
 from opjoule.clocks.clock_map import Check
-from opjoule.runs.record.json_file import Schema, as_value, read_json
-from opjoule.runs.record.older import result_2, result_3
+from opjoule.runs.record.json_file import Schema, as_value, read_json, result_2, result_3
+
+ENERGY: Final = "energy"
+"""Every energy and power of the run's windows."""
+ABOVE_IDLE: Final = "above_idle"
+"""Every figure that depends on idle power or on the end of settle."""
+PER_OPERATION: Final = "per_operation"
+"""Every figure that counts operations or is divided by their number."""
+
 
 RESULT_SCHEMA: Final = Schema("result", 4)
 NUMBER_MAX: Final = 1e300

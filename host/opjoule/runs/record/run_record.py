@@ -21,12 +21,10 @@ from opjoule.base.files import file_sha256, on_the_medium
 from opjoule.base.notices import Notice, NoticeKind, faults_of, withheld_by
 from opjoule.base.passwords import all_masked
 from opjoule.base.scripts import program
-from opjoule.runs.record.checksums import FileChecks, checksums
 from opjoule.runs.record.directory import RESERVE, RESERVE_BYTES, RUN, check_files, check_inside, give_up_reserve, take
-from opjoule.runs.record.json_file import DAMAGE, Schema, as_value, plain, read_json, visible, write_json
-from opjoule.runs.record.older import run_3
+from opjoule.runs.record.json_file import DAMAGE, Schema, as_value, plain, read_json, run_3, visible, write_json
 from opjoule.runs.record.run import Run, Status
-from opjoule.runs.record.seals import SEALS, changed_since_sealed, close_unfinished
+from opjoule.runs.record.seals import SEALS, FileChecks, changed_since_sealed, checksums, close_unfinished
 
 RUN_SCHEMA: Final = Schema("run", 4)
 DIGEST = "digest"

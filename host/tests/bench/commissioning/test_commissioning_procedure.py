@@ -16,22 +16,30 @@ from opjoule.base.notices import Notice, NoticeKind
 from opjoule.base.terminal import Stopped
 from opjoule.bench.commissioning.certificate import (
     Certificate,
+    Procedure,
     commissioning_note,
     read_certificate,
     write_certificate,
 )
-from opjoule.bench.commissioning.desk import CheckedFigure, DeskPace, Picture, StepOutcome, Verdict
-from opjoule.bench.commissioning.dialogue import DeskDialogue, Parts, Skipped, known_resistor
+from opjoule.bench.commissioning.desk import (
+    CheckedFigure,
+    DeskDialogue,
+    DeskPace,
+    Parts,
+    Picture,
+    Skipped,
+    StepOutcome,
+    Verdict,
+    known_resistor,
+)
 from opjoule.bench.commissioning.page import render
-from opjoule.bench.commissioning.procedure import Procedure
 from opjoule.bench.commissioning.steps import STEPS, DeskStep, step_called
-from opjoule.bench.simulation.rehearsal_desk import PLANTS
+from opjoule.bench.simulation.rehearsal import PLANTS
 from opjoule.boards.rig.file import read_rig
-from opjoule.cli import commands
+from opjoule.cli import commands, commission
 from opjoule.cli.commands import main
-from opjoule.cli.commission import command as commission
-from opjoule.cli.commission.options import PLANTED, STEP_KEYS
 from opjoule.cli.measure import planning
+from opjoule.cli.rig_commands import PLANTED, STEP_KEYS
 from software_meter import SoftwareMeter
 
 REPOSITORY = Path(__file__).resolve().parents[4]

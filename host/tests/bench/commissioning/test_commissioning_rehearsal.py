@@ -10,14 +10,12 @@ from dataclasses import replace
 from functools import partial
 
 import pytest
-from opjoule.bench.commissioning.certificate import Certificate, read_certificate
+from opjoule.bench.commissioning.certificate import Certificate, Procedure, read_certificate
 from opjoule.bench.commissioning.desk import SIMULATED_PACE, StepOutcome
-from opjoule.bench.commissioning.procedure import Procedure
 from opjoule.bench.commissioning.steps import step_called
-from opjoule.bench.simulation.rehearsal_desk import PLANTS, DrawnRig
+from opjoule.bench.simulation.rehearsal import PLANTS, DrawnRig, simulated_desk
 from opjoule.boards.profiles import find_profile
 from opjoule.cli.commands import main
-from opjoule.cli.commission.rehearsal import simulated_desk
 
 SHORT = replace(
     SIMULATED_PACE,

@@ -6,8 +6,16 @@ import numpy as np
 import pytest
 from opjoule.base.errors import BadInput
 from opjoule.bench.simulation.power_model import Activity
-from opjoule.bench.simulation.rehearsal_desk import BETWEEN_OHM, FED_V, LATE_S, SHUNT_OHM, DrawnRig, LoadBench
-from opjoule.bench.simulation.rehearsal_rig import PlayedLoad, Witness
+from opjoule.bench.simulation.rehearsal import (
+    BETWEEN_OHM,
+    FED_V,
+    LATE_S,
+    SHUNT_OHM,
+    DrawnRig,
+    LoadBench,
+    PlayedLoad,
+    Witness,
+)
 from opjoule.boards.profiles import find_profile
 from opjoule.energy.operations.board_files import load_changes, read_events
 from opjoule.meters.interface import Samples
@@ -38,7 +46,7 @@ def test_exchanged_inputs_turn_the_sensors_current_but_not_the_second_meters():
 
 
 def test_a_played_pattern_is_logged_as_a_board_logs_it(tmp_path, monkeypatch):
-    monkeypatch.setattr("opjoule.bench.simulation.rehearsal_rig.time.sleep", lambda seconds: None)
+    monkeypatch.setattr("opjoule.bench.simulation.rehearsal.time.sleep", lambda seconds: None)
     load = PlayedLoad(drawn().power, Witness(1.0, 0.0))
     start_ns, end_ns = load.play_signature("0110010", 20, tmp_path)
     changes = load_changes(read_events(tmp_path / "played-1.events.jsonl"))
@@ -48,8 +56,8 @@ def test_a_played_pattern_is_logged_as_a_board_logs_it(tmp_path, monkeypatch):
 
 def test_the_second_meter_reads_what_flowed_on_the_supplys_side(monkeypatch):
     now_ns = [10_000 * MS]
-    monkeypatch.setattr("opjoule.bench.simulation.rehearsal_rig.time.monotonic_ns", lambda: now_ns[0])
-    monkeypatch.setattr("opjoule.bench.simulation.rehearsal_rig.time.sleep", lambda seconds: None)
+    monkeypatch.setattr("opjoule.bench.simulation.rehearsal.time.monotonic_ns", lambda: now_ns[0])
+    monkeypatch.setattr("opjoule.bench.simulation.rehearsal.time.sleep", lambda seconds: None)
     witness = Witness(1.02, SHUNT_OHM + BETWEEN_OHM)
     witness.start()
     begun_ns = now_ns[0] - Witness.LATE_NS

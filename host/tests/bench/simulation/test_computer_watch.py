@@ -6,8 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 from opjoule.base.errors import RecordFault
-from opjoule.bench.simulation.computer_watch import ComputerWatch, processor_times
-from opjoule.bench.simulation.rig import DelayedProbe
+from opjoule.bench.simulation.rig import ComputerWatch, DelayedProbe, processor_times
 from opjoule.boards.programs.probe import Probe
 from opjoule.energy.operations.board_files import COMPUTER, ComputerLoad
 

@@ -7,11 +7,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from opjoule.attribution.activities import Intervals
-from opjoule.bench.simulation.engine_power import HOLD_NS, EnginePower
-from opjoule.bench.simulation.loader_files import GrowingLog, LoaderFiles
+from opjoule.bench.simulation.engine_power import HOLD_NS, EnginePower, GrowingLog, LoaderFiles
 from opjoule.bench.simulation.medium_work import MediumMode, MediumStretch
-from opjoule.bench.simulation.part_course import PARTS, PartCourse
-from opjoule.bench.simulation.part_powers import PartPowers, own_stretches
+from opjoule.bench.simulation.parts import PARTS, PartCourse, PartPowers, own_stretches
 from opjoule.bench.simulation.power_model import Activity, Supply
 from opjoule.bench.simulation.truth_line import true_parts
 from opjoule.energy.operations.oplog import BLOCK_HEADER, BLOCK_MAGIC, FILE_HEADER, SIZE_TAG

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from opjoule.bench.simulation.part_course import PARTS, PartCourse
+from opjoule.bench.simulation.parts import PARTS, PartCourse
 from validation.simulated_medium import load_rows, measure, sync_row
 
 pytestmark = [pytest.mark.rig, pytest.mark.end_to_end]

@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 from opjoule.base.units import Quantity
-from opjoule.bench.simulation.part_course import PartCourse
+from opjoule.bench.simulation.parts import PartCourse
 from opjoule.bench.simulation.truth_line import KnownFigure, cells_line, held_line, known_figures, true_figures
 from opjoule.cli.commands import main
 from opjoule.results.comparison.index import gather

@@ -9,15 +9,13 @@ from pathlib import Path
 
 import pytest
 from opjoule.base.errors import LinkFault
-from opjoule.bench.simulation.feed import MARGIN_NS, ActivityReader, Feed
+from opjoule.bench.simulation.engine_power import LoaderFiles
 from opjoule.bench.simulation.imperfections import Imperfections
-from opjoule.bench.simulation.line_fifo import LineFifo
-from opjoule.bench.simulation.loader_files import LoaderFiles
-from opjoule.bench.simulation.medium_work import MediumWork
+from opjoule.bench.simulation.medium_work import LineFifo, MediumWork
 from opjoule.bench.simulation.power_model import Activity, Supply
 from opjoule.bench.simulation.rig import DelayedProbe
 from opjoule.bench.simulation.rig_simulator import RigSimulator
-from opjoule.bench.simulation.supply import SimulatedSupply
+from opjoule.bench.simulation.supply import MARGIN_NS, ActivityReader, Feed, SimulatedSupply
 from opjoule.boards.programs.probe import Probe
 from stated_models import load_model
 
@@ -309,7 +307,7 @@ import sys
 from pathlib import Path
 from opjoule.boards.profiles import find_profile
 from opjoule.bench.simulation.imperfections import Imperfections
-from opjoule.bench.simulation.models import Models
+from opjoule.bench.simulation.power_model import Models
 from opjoule.bench.simulation.rig_simulator import RigSimulator
 from opjoule.bench.simulation.supply import SimulatedSupply
 RigSimulator._await = lambda simulator: None

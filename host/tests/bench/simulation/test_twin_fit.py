@@ -9,16 +9,13 @@ import numpy as np
 import pytest
 from opjoule.base.errors import BadInput, DataFault, OpJouleError, RecordFault
 from opjoule.bench.simulation.fitting.fit import fit_twin
-from opjoule.bench.simulation.fitting.page import joined, page_text
-from opjoule.bench.simulation.fitting.profile_text import write_profile
-from opjoule.bench.simulation.fitting.recorded import NO_SYNCS, SignatureLevels, read_recorded
-from opjoule.bench.simulation.fitting.replay import medium_work, replayed
+from opjoule.bench.simulation.fitting.outputs import joined, page_text, write_profile
+from opjoule.bench.simulation.fitting.recorded import NO_SYNCS, SignatureLevels, medium_work, read_recorded, replayed
 from opjoule.bench.simulation.medium_work import MediumMode
-from opjoule.bench.simulation.models import Models
-from opjoule.bench.simulation.power_model import Activity, PowerModel, Supply
+from opjoule.bench.simulation.power_model import Activity, Models, PowerModel, Supply
 from opjoule.boards.profiles import find_profile
 from opjoule.cli import commands
-from opjoule.cli.twin.command import runs_to_make
+from opjoule.cli.twin import runs_to_make
 from opjoule.runs.measuring.plan import Plan, TwinProfile
 from opjoule.runs.record.phases import Role
 from opjoule.runs.record.run_record import RunRecord
@@ -333,5 +330,5 @@ def test_the_runs_that_are_printed_are_commands_that_measure_py_takes(simulate):
         program, *words = command.split()
         assert program == "host/measure.py"
         parsed = commands.parse(words)
-        assert parsed.run.split(".")[2] in ("measure", "twin")
+        assert parsed.run.replace(":", ".").split(".")[2] in ("measure", "twin")
         assert tells

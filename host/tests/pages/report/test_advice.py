@@ -33,7 +33,7 @@ from opjoule.runs.evaluation.faults import short_run_notices
 from opjoule.runs.evaluation.wording import YCSB as WORDING
 from opjoule.runs.measuring.open_meter import KnownSensors
 from opjoule.runs.measuring.plan import SETTLE_LIMIT_S
-from opjoule.runs.measuring.quiet import Rest
+from opjoule.runs.measuring.settling import Rest
 from opjoule.runs.measuring.supply_path import ADVISED_SHUNT_OHM, SupplyPath
 from opjoule.runs.record.run import Run
 from settling_clock import SettlingClock

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from opjoule.base.errors import BadInput
-from opjoule.cli.live import live_page, show
+from opjoule.cli.view import live_page, show
 from opjoule.clocks.exchanges import BOARD_EXCHANGES, METER_EXCHANGES, Exchange, ExchangeFile
 from opjoule.energy.trace.journal import TraceJournal
 from opjoule.energy.trace.power_trace import Gap

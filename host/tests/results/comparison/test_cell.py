@@ -13,8 +13,7 @@ from opjoule.results.comparison.cell import ComparedCell
 from opjoule.results.comparison.contrasts import Question, compare
 from opjoule.results.comparison.index import gather, means_of, read_index
 from opjoule.results.comparison.plotted import plotted
-from opjoule.runs.evaluation.quantities.definition import Definition, Quantities, Topic
-from opjoule.runs.evaluation.quantities.figures import over_repeats
+from opjoule.runs.evaluation.quantities.definition import Definition, Quantities, Topic, over_repeats
 from opjoule.runs.record.json_file import plain
 from opjoule.runs.record.result import RepeatValues
 from plotted_runs import ABOVE_IDLE, make_campaign

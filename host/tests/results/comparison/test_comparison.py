@@ -29,7 +29,7 @@ from opjoule.energy.trace.power_trace import PowerTrace
 from opjoule.energy.window import Window, window_energy_j
 from opjoule.meters.chips import ina219_breakout
 from opjoule.runs.evaluation.quantities.common import idle_power
-from opjoule.runs.evaluation.quantities.repeat import Repeat, RepeatEnergy
+from opjoule.runs.evaluation.quantities.definition import Repeat, RepeatEnergy
 
 BOUNDS = replace(ina219_breakout(), sensor_id="bench-1@0x40", heating_max_per_a2=0.0)
 

@@ -11,7 +11,7 @@ from opjoule.energy.baseline import MarginalEnergy
 from opjoule.energy.budget import PARTS, Budget
 from opjoule.energy.operations.operation_table import LOADER_KINDS, OperationTable
 from opjoule.runs.evaluation.all_told import PROCESSOR, MixedRun, all_told, by_operation, told_figures, write_costs
-from opjoule.runs.evaluation.quantities.repeat import Repeat, RepeatEnergy
+from opjoule.runs.evaluation.quantities.definition import Repeat, RepeatEnergy
 from opjoule.runs.evaluation.repeat_energy import Harness
 
 READ_J, UPDATE_J, CAUSED_J = 5e-6, 20e-6, 78e-6

@@ -10,9 +10,9 @@ from opjoule.base.errors import FAULTY_EXIT
 from opjoule.base.notices import NoticeKind
 from opjoule.base.units import Cause
 from opjoule.cli.record import run_record
-from opjoule.cli.short_commands import RecordOptions
+from opjoule.cli.record_commands import RecordOptions
 from opjoule.clocks.exchanges import Exchange, ExchangeFile, read_exchanges
-from opjoule.runs.evaluation.clock_rates import odd_clocks, odd_meter_clock
+from opjoule.runs.evaluation.alignment import odd_clocks, odd_meter_clock
 from opjoule.runs.evaluation.collection import collect
 from opjoule.runs.evaluation.evidence import Evidence
 from opjoule.runs.evaluation.trace_result import conclude_trace

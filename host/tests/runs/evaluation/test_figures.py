@@ -5,7 +5,7 @@ import pytest
 from msgspec.structs import replace
 from opjoule.base.units import Cause, Quantity, mean_shared, missing, unstated
 from opjoule.energy.budget import PARTS, Budget
-from opjoule.runs.evaluation.quantities.figures import by_repeat, mean_budget, over_repeats
+from opjoule.runs.evaluation.quantities.definition import by_repeat, mean_budget, over_repeats
 from opjoule.runs.record.result import RepeatValues
 
 

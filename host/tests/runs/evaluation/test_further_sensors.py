@@ -6,7 +6,7 @@ from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.cells import Cells
 from opjoule.energy.trace.power_trace import PowerTrace
 from opjoule.meters.chips import ina219_breakout
-from opjoule.runs.evaluation.aligned_trace import AlignedTrace
+from opjoule.runs.evaluation.alignment import AlignedTrace
 from opjoule.runs.evaluation.quantities.common import SENSORS
 from opjoule.runs.evaluation.summary import sensor_energies
 from usual_phases import usual_phase

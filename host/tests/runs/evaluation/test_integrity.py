@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from opjoule.base.errors import NewerSchema, OpJouleError, RecordFault
+from opjoule.cli.record_commands import ReportOptions, VerifyOptions
 from opjoule.cli.report import run_report
 from opjoule.cli.runs.command import run_verify
-from opjoule.cli.short_commands import ReportOptions, VerifyOptions
 from opjoule.pages.report import html
 from opjoule.pages.report.html import content
 from opjoule.pages.report.timeline import packed_timeline, read_timeline

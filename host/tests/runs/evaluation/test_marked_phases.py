@@ -7,7 +7,7 @@ from opjoule.base.notices import NoticeKind
 from opjoule.energy.operations.board_files import MARKS_FILE, PhaseMark
 from opjoule.runs.evaluation.collection import collect
 from opjoule.runs.evaluation.evidence import Evidence
-from opjoule.runs.evaluation.marked_phases import marked_phases
+from opjoule.runs.evaluation.quantities.phases import marked_phases
 from opjoule.runs.record.phases import Phase, Role
 from opjoule.runs.record.run_record import RunRecord
 from raw_record import running_record

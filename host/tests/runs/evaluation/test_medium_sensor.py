@@ -17,9 +17,8 @@ from opjoule.energy.operations.tables import EVENTS
 from opjoule.energy.trace.journal import read_trace
 from opjoule.meters.interface import MeterIdentity, SensorIdentity
 from opjoule.meters.serial.options import SIMULATED_SENSOR
-from opjoule.runs.evaluation.aligned_trace import AlignedTrace
-from opjoule.runs.evaluation.alignment import Alignment
-from opjoule.runs.evaluation.corrected_trace import CorrectedTrace
+from opjoule.runs.evaluation.alignment import AlignedTrace, Alignment
+from opjoule.runs.evaluation.evidence import CorrectedTrace
 from opjoule.runs.evaluation.summary import AlignedRun, build_result, sensor_energies
 from opjoule.runs.measuring.open_meter import Calibrations, KnownSensors
 from opjoule.runs.record.run_record import RunRecord

@@ -24,21 +24,25 @@ from opjoule.meters.chips import ina219_breakout
 from opjoule.pages.report.html import write_report
 from opjoule.pages.report.terminal import print_summary
 from opjoule.runs.evaluation import wording as results
-from opjoule.runs.evaluation.aligned_trace import AlignedTrace
+from opjoule.runs.evaluation.alignment import AlignedTrace
 from opjoule.runs.evaluation.attributed import background_notices, opening_notices, waiting_notices
 from opjoule.runs.evaluation.faults import withhold
-from opjoule.runs.evaluation.quantities.attribution import unseparated
 from opjoule.runs.evaluation.quantities.common import COMMON, above_idle, counter
-from opjoule.runs.evaluation.quantities.definition import Definition, Quantities, Topic
-from opjoule.runs.evaluation.quantities.figures import by_repeat
-from opjoule.runs.evaluation.quantities.operations import KEY_VALUE, OPERATIONS, latency
+from opjoule.runs.evaluation.quantities.definition import (
+    Definition,
+    Quantities,
+    Repeat,
+    SystemSamples,
+    Topic,
+    by_repeat,
+)
+from opjoule.runs.evaluation.quantities.operations import KEY_VALUE, OPERATIONS, latency, unseparated
 from opjoule.runs.evaluation.quantities.phases import PHASES
-from opjoule.runs.evaluation.quantities.repeat import Repeat, SystemSamples
 from opjoule.runs.evaluation.repeat_energy import repeat_energy
 from opjoule.runs.evaluation.result_file import result_json
 from opjoule.runs.evaluation.wording import YCSB_QUANTITIES as YCSB
-from opjoule.runs.record.groups import ABOVE_IDLE, ENERGY, PER_OPERATION
 from opjoule.runs.record.phases import Cycle
+from opjoule.runs.record.result import ABOVE_IDLE, ENERGY, PER_OPERATION
 from opjoule.runs.record.run import LoaderSummary
 from report_record import RESULT, make_record, put_result
 from rich.console import Console

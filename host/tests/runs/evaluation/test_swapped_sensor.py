@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 from opjoule.cli import import_trace
-from opjoule.cli.short_commands import ImportOptions
+from opjoule.cli.record_commands import ImportOptions
 from opjoule.energy.trace.journal import TraceJournal
 from opjoule.pages.report.terminal import print_summary
 from raw_record import finished_record

@@ -8,8 +8,8 @@ import pytest
 from opjoule.base.errors import FAULTY_EXIT
 from opjoule.cli.import_trace import run_import
 from opjoule.cli.record import run_record
+from opjoule.cli.record_commands import ImportOptions, RecordOptions, ReportOptions
 from opjoule.cli.report import run_report
-from opjoule.cli.short_commands import ImportOptions, RecordOptions, ReportOptions
 from opjoule.results.answer import open_answer
 from opjoule.runs.evaluation.trace_result import STATED_VOLTAGE, conclude_trace
 from opjoule.runs.record.json_file import plain

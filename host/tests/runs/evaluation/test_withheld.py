@@ -8,9 +8,8 @@ from opjoule.base.units import Cause, Quantity, missing
 from opjoule.cli.measure.command import exit_status, print_outcome
 from opjoule.runs.evaluation.faults import withhold
 from opjoule.runs.evaluation.wording import YCSB_QUANTITIES as YCSB
-from opjoule.runs.record.groups import ABOVE_IDLE, ENERGY, PER_OPERATION
 from opjoule.runs.record.json_file import write_json
-from opjoule.runs.record.result import RESULT_SCHEMA
+from opjoule.runs.record.result import ABOVE_IDLE, ENERGY, PER_OPERATION, RESULT_SCHEMA
 from opjoule.runs.record.run_record import RunRecord
 
 ABOVE = {

@@ -3,7 +3,7 @@
 import pytest
 from opjoule.cli import commands
 from opjoule.cli.measure.planning import make_plan
-from opjoule.runs.measuring.pace import Expected, Pace, TimeLeft, expected_phases, in_words
+from opjoule.runs.measuring.progress import Expected, Pace, TimeLeft, expected_phases, in_words
 
 CYCLE = [Expected("load", "load"), Expected("idle", "idle", 3.0), Expected("run", "run", 10.0)]
 

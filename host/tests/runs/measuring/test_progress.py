@@ -7,8 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 from opjoule.energy.trace.power_history import PowerHistory
-from opjoule.runs.measuring.pace import Expected, Pace
-from opjoule.runs.measuring.progress import PaceColumn, PhaseProgress, PowerColumn, ProgressNotes
+from opjoule.runs.measuring.progress import Expected, Pace, PaceColumn, PhaseProgress, PowerColumn, ProgressNotes
 
 
 def test_the_power_is_the_mean_of_the_last_second() -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from opjoule.energy.trace.power_history import BLOCK_NS, PowerHistory
-from opjoule.runs.measuring.quiet import QUIET_S, Rest, calm
+from opjoule.runs.measuring.settling import QUIET_S, Rest, calm
 
 PERIOD_NS = 532_000
 IDLE_W, NOISE_W = 3.0, 0.02

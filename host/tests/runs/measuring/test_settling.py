@@ -4,8 +4,7 @@ import itertools
 
 import pytest
 from opjoule.base.notices import NoticeKind
-from opjoule.runs.measuring.quiet import Rest
-from opjoule.runs.measuring.settling import HELD_S
+from opjoule.runs.measuring.settling import HELD_S, Rest
 from settling_clock import SettlingClock
 
 

@@ -6,7 +6,7 @@ import pytest
 from opjoule.base.errors import RecordFault
 from opjoule.base.notices import NoticeKind
 from opjoule.base.units import Cause, from_json
-from opjoule.runs.record.older import result_2, result_3, run_3
+from opjoule.runs.record.json_file import result_2, result_3, run_3
 
 PATH = Path("run.json")
 

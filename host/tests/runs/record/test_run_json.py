@@ -13,8 +13,8 @@ import pytest
 from opjoule.base.errors import RecordFault
 from opjoule.base.notices import Notice, NoticeKind
 from opjoule.base.units import from_json
+from opjoule.cli.record_commands import ReportOptions
 from opjoule.cli.report import run_report
-from opjoule.cli.short_commands import ReportOptions
 from opjoule.pages.report.timeline import read_timeline
 from opjoule.results.long_table import quantity
 from opjoule.results.recorded import board_to_meter

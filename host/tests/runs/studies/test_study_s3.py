@@ -206,11 +206,11 @@ def test_what_only_reads_is_done_until_its_mark_is_long_enough_and_every_answer_
 def test_the_answers_are_held_against_another_computation_before_anything_is_measured(study, monkeypatch):
     """Berkeley DB answers by the same functions that its answers are held against."""
     sample = study("readings").drawn(2_000, 1)
-    study("verified").verify(sample, 1)
+    study("study_run").verify(sample, 1)
     whole = study("answers").anomalies
     monkeypatch.setattr(study("answers"), "anomalies", lambda rows: whole(rows)[1:])
     with pytest.raises(study("study_run").WrongAnswer, match="ANOMALIES by SQL"):
-        study("verified").verify(sample, 1)
+        study("study_run").verify(sample, 1)
 
 
 # --- where it cannot work

@@ -57,18 +57,18 @@ def as_odbc(server: str, password: str = "") -> str:
 
 
 def test_contacts_follow_from_the_seed_and_each_filter_finds_its_own_rows(study):
-    contacts = study("contacts")
-    rows = contacts.drawn(2_500, 1_000, 500, seed=1)
+    phases = study("phases")
+    rows = phases.drawn(2_500, 1_000, 500, seed=1)
     assert [row.id for row in rows] == list(range(1, 2_501))
-    by_state = {row.id for row in rows if row.state == contacts.STATE}
-    by_zip = {row.id for row in rows if row.zip == contacts.ZIP}
+    by_state = {row.id for row in rows if row.state == phases.STATE}
+    by_zip = {row.id for row in rows if row.zip == phases.ZIP}
     assert len(by_state) == 1_000 and len(by_zip) == 500 and not by_state & by_zip
-    assert not any(row.state == contacts.NEW_STATE or row.zip == contacts.NEW_ZIP for row in rows)
+    assert not any(row.state == phases.NEW_STATE or row.zip == phases.NEW_ZIP for row in rows)
     assert 100 < sorted(by_state)[100] < 500, "they lie among the others"
-    for column, width in contacts.WIDTHS.items():
+    for column, width in phases.WIDTHS.items():
         assert 0 < max(len(getattr(row, column)) for row in rows) <= width
-    assert rows == contacts.drawn(2_500, 1_000, 500, seed=1) != contacts.drawn(2_500, 1_000, 500, seed=2)
-    assert contacts.digest(rows) == contacts.digest(reversed(rows)) != contacts.digest(rows[1:])
+    assert rows == phases.drawn(2_500, 1_000, 500, seed=1) != phases.drawn(2_500, 1_000, 500, seed=2)
+    assert phases.digest(rows) == phases.digest(reversed(rows)) != phases.digest(rows[1:])
 
 
 def test_each_test_finds_exactly_its_rows_in_what_those_before_have_left(study):
@@ -77,10 +77,10 @@ def test_each_test_finds_exactly_its_rows_in_what_those_before_have_left(study):
         **{"T2": 100, "T3A": 40, "T3B": 20, "T4A": 100, "T4B": 100},
         **{"T5A": 60, "T5B": 40},
     }
-    contacts = study("contacts")
+    phases = study("phases")
     changed = questions.expected["T4B"]
-    assert sum(row.zip == contacts.NEW_ZIP for row in changed) == 40
-    assert sum(row.state == contacts.NEW_STATE for row in changed) == 20
+    assert sum(row.zip == phases.NEW_ZIP for row in changed) == 40
+    assert sum(row.state == phases.NEW_STATE for row in changed) == 20
     counts = [questions.count(test) for test in TESTS]
     assert counts == [7, 100, 40, 20, 40, 20, 40, 20]
 

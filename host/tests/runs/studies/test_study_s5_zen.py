@@ -66,39 +66,39 @@ def table(study, library, tmp_path):
     made = study("zen").ZenTable(str(tmp_path / "db"), str(library))
     made.create()
     made.open()
-    made.insert_all(study("contacts").drawn(12, 4, 3, seed=1))
+    made.insert_all(study("phases").drawn(12, 4, 3, seed=1))
     yield made
     made.close()
 
 
 def test_a_place_is_kept_and_lost_as_the_stand_in_says(table, study):
     """What zen.py rests on: without it its loops would be right by chance."""
-    btrieve, contacts = study("btrieve"), study("contacts")
+    btrieve, phases = study("btrieve"), study("phases")
     library, file, buffer = table._library, table._file, table._buffer
-    for _ in table._found("zip", contacts.ZIP, btrieve.NO_INDEX):
+    for _ in table._found("zip", phases.ZIP, btrieve.NO_INDEX):
         library.call("BtrieveFileRecordDelete", file)
         break
     assert table._next(file, buffer, len(buffer), 0) < 0 and table._status(file) == 8
     with pytest.raises(btrieve.BtrieveFault, match="BtrieveFileRecordDelete: status 8, Position not set"):
         library.call("BtrieveFileRecordDelete", file)
     assert len(table.everything()) == 11
-    next(table._found("state", contacts.STATE, btrieve.NO_INDEX))
+    next(table._found("state", phases.STATE, btrieve.NO_INDEX))
     with pytest.raises(btrieve.BtrieveFault, match="status 83"):
         table._together(lambda: library.call("BtrieveFileRecordDelete", file))
     assert len(table.everything()) == 11
 
 
 def test_a_transaction_that_fails_leaves_nothing_and_a_key_that_is_there_is_refused(table, study):
-    btrieve, contacts = study("btrieve"), study("contacts")
-    others = [row._replace(id=row.id + 9) for row in contacts.drawn(12, 4, 3, seed=1)]
+    btrieve, phases = study("btrieve"), study("phases")
+    others = [row._replace(id=row.id + 9) for row in phases.drawn(12, 4, 3, seed=1)]
     with pytest.raises(btrieve.BtrieveFault, match="status 5"):
         table.insert_all(reversed(others))
     assert [row[0] for row in table.everything()] == list(range(1, 13))
 
 
 def test_a_record_holds_texts_as_long_as_their_columns(table, study):
-    contacts = study("contacts")
-    whole = contacts.Contact(99, *("x" * width for width in contacts.WIDTHS.values()))
+    phases = study("phases")
+    whole = phases.Contact(99, *("x" * width for width in phases.WIDTHS.values()))
     table.insert(whole)
     assert table.row(99) == tuple(whole)
     assert ctypes.sizeof(table._buffer) == 159

@@ -8,13 +8,18 @@ from typing import Final
 import numpy as np
 
 from opjoule.base.errors import BadInput
-from opjoule.bench.simulation.fitting.estimate import LEAST_W, Estimate, assumed, fitted_or_prior
+from opjoule.bench.simulation.fitting.estimates import (
+    LEAST_W,
+    Estimate,
+    assumed,
+    fitted_or_prior,
+    flush_latency,
+    read_rate,
+    write_rate,
+)
 from opjoule.bench.simulation.fitting.powers import PowerFit, TailKnowledge, fit_powers
-from opjoule.bench.simulation.fitting.rates import flush_latency, read_rate, write_rate
-from opjoule.bench.simulation.fitting.recorded import NOWHERE, Recorded
-from opjoule.bench.simulation.fitting.replay import Replayed, replayed
-from opjoule.bench.simulation.models import Models
-from opjoule.bench.simulation.power_model import BoardModel, MediumModel, Supply
+from opjoule.bench.simulation.fitting.recorded import NOWHERE, Recorded, Replayed, replayed
+from opjoule.bench.simulation.power_model import BoardModel, MediumModel, Models, Supply
 from opjoule.energy.error_bounds import SQRT3, VOLTAGE, ErrorBounds
 from opjoule.energy.systematic import Integrals, systematic
 from opjoule.energy.trace.power_trace import Float64Array, PowerTrace

@@ -15,9 +15,8 @@ import numpy.typing as npt
 
 from opjoule.attribution.least_squares import inverse, non_negative
 from opjoule.base.errors import DataFault
-from opjoule.bench.simulation.fitting.estimate import LEAST_W
-from opjoule.bench.simulation.fitting.recorded import Recorded
-from opjoule.bench.simulation.fitting.replay import core_columns, medium_shares, medium_work, sync_share
+from opjoule.bench.simulation.fitting.estimates import LEAST_W
+from opjoule.bench.simulation.fitting.recorded import Recorded, core_columns, medium_shares, medium_work, sync_share
 from opjoule.bench.simulation.power_model import MediumModel
 from opjoule.energy.trace.power_trace import BoolArray, Float64Array, Int64Array
 from opjoule.runs.record.phases import Role

@@ -13,9 +13,8 @@ from opjoule.base.units import Cause, Quantity, exact, missing, unstated
 from opjoule.energy.baseline import MarginalEnergy
 from opjoule.energy.budget import PARTS
 from opjoule.energy.window import seen
-from opjoule.runs.evaluation.quantities.definition import LAST, Definition, Topic
-from opjoule.runs.evaluation.quantities.repeat import Repeat
-from opjoule.runs.record.groups import ABOVE_IDLE, ENERGY
+from opjoule.runs.evaluation.quantities.definition import LAST, Definition, Repeat, Topic
+from opjoule.runs.record.result import ABOVE_IDLE, ENERGY
 
 
 def above_idle(name: str, repeat: Repeat) -> Quantity:

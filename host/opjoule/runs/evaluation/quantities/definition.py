@@ -1,16 +1,174 @@
-"""Definition of a quantity of result.json: name, unit, words, formula, and the places that show it."""
+"""Definition of a quantity of result.json, the data of a repeat that it is computed from, and its mean over repeats.
+
+The repeats share their systematic errors (one sensor, one clock), which therefore do not average out. The spread
+between repeats is a separate part. The interval of every quantity includes both.
+Source: JCGM 100:2008, 4.2.3 (spread of repeats), G.3 (Student's t), 5.1.2.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from statistics import fmean, stdev
 from types import MappingProxyType
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Self
 
-from opjoule.base.units import Quantity
-from opjoule.runs.evaluation.quantities.figures import Figures, over_repeats
-from opjoule.runs.evaluation.quantities.repeat import Repeat
+import pyarrow as pa
+
+from opjoule.attribution.shares import Attribution
+from opjoule.base.units import Cause, Quantity, mean_shared, missing
+from opjoule.energy.baseline import IdlePower, MarginalEnergy
+from opjoule.energy.budget import Budget
+from opjoule.energy.operations.operation_table import Latency, OperationTable
+from opjoule.energy.repeats import repeat_standard_u
+from opjoule.energy.window import EnergyResult
+from opjoule.runs.record.phases import Cycle
+from opjoule.runs.record.result import RepeatValues
+
+Figures = Mapping[str, Quantity]
+"""Quantities of one repeat by their dotted path in result.json."""
+
+
+def over_repeats(repeats: Sequence[Quantity]) -> Quantity:
+    """Mean of one quantity over all repeats; missing if any repeat lacks it."""
+    absent = [(number, one) for number, one in enumerate(repeats, 1) if one.value is None]
+    if absent:
+        number, lacking = absent[0]
+        whose = f"repeat {number}: " if len(absent) < len(repeats) else ""
+        return lacking.absent(lacking.unit, whose)
+    if len(repeats) == 1:
+        return repeats[0]
+    values = [float(one) for one in repeats]
+    if bound := next((one for one in repeats if one.unbounded), None):
+        return Quantity(fmean(values), None, bound.unit).because(bound)
+    stated = [one for one in repeats if one.u is not None]
+    common_u = fmean(one.standard_u for one in stated) if stated else 0.0
+    excess = sum(one.excess for one in stated) / len(repeats)
+    return Quantity.of_values(values, repeats[0].unit, common_u, excess, mean_shared(repeats))
+
+
+def by_repeat(repeats: Sequence[Figures]) -> dict[str, RepeatValues]:
+    """Each quantity's value in each repeat and their standard deviation, in the form of result.json."""
+    listed: dict[str, RepeatValues] = {}
+    for path, first in repeats[0].items():
+        values = [value for figures in repeats if (value := figures[path].value) is not None]
+        if len(values) == len(repeats):
+            spread = stdev(values) if len(values) > 1 else None
+            listed[path] = RepeatValues(len(values), first.unit, tuple(values), spread)
+    return listed
+
+
+def mean_budget(budgets: Sequence[Budget], values_j: Sequence[float]) -> Budget:
+    """Budget of a mean: each part's mean, because the repeats share it, and the spread of the values."""
+    budget = budgets[0]
+    for name in budget.parts:
+        budget = budget.with_part(name, fmean(budget.parts.get(name, 0.0) for budget in budgets))
+    excess = {name: fmean(budget.excess.get(name, 0.0) for budget in budgets) for name in budget.excess}
+    budget = replace(budget, shared=mean_shared(budgets), excess=excess)
+    return budget.with_part("repeats", repeat_standard_u(values_j)) if len(values_j) > 1 else budget
+
+
+@dataclass(frozen=True)
+class RepeatEnergy:
+    """Energies of one repeat; those above idle are None if idle power is unknown."""
+
+    run: EnergyResult
+    whole: EnergyResult
+    """Run and settle, including idle."""
+    idle: IdlePower | None
+    energy: MarginalEnergy | None
+    """Run including idle, plus settle above idle."""
+    marginal: MarginalEnergy | None
+    """`energy` less idle power times the run's duration."""
+    write_back: MarginalEnergy | None
+    """Settle above idle; None also without a settle phase."""
+
+
+@dataclass(frozen=True)
+class MediumEnergy:
+    """Energy of one repeat from a sensor in the medium's own supply."""
+
+    marginal: MarginalEnergy | None
+    """Run and settle above idle; None if idle power is unknown."""
+    of_board: bool
+    """Whether the medium draws from the board's supply, so that its energy is part of the board's."""
+
+
+@dataclass(frozen=True)
+class SystemSamples:
+    """The board's samples of one repeat, from its run to its end, including settle and idle."""
+
+    table: pa.Table
+    """Columns as in system.parquet, cumulative unless stated otherwise there."""
+    first: int
+    """Rows of the last sample before the run and the first one after it."""
+    last: int
+    settled: int
+    """Row of the first sample after settle; `last` without a settle phase."""
+    cores: int
+
+    @classmethod
+    def of_cycle(cls, table: pa.Table, cycle: Cycle, cores: int) -> Self | Quantity:
+        """The samples of one repeat; Missing without samples around its run."""
+        if len(table) < 2:
+            return missing(Cause.NO_SAMPLES)
+        stamps = table.column("board_ns").to_numpy()
+        first = max(int(stamps.searchsorted(cycle.work.start_board_ns, "right")) - 1, 0)
+        ends_ns = [phase.end_board_ns for phase in (cycle.work, cycle.drain or cycle.work)]
+        last, settled = (min(int(row), len(table) - 1) for row in stamps.searchsorted(ends_ns))
+        return cls(table, first, last, settled, cores) if last > first else missing(Cause.NO_SAMPLES)
+
+    @property
+    def span_s(self) -> float:
+        """Time from the first to the last sample of the run [s]."""
+        stamps = self.table.column("board_ns")
+        return float(stamps[self.last].as_py() - stamps[self.first].as_py()) * 1e-9
+
+    def grown(self, column: str, *, settle: bool) -> float:
+        """Increase of a cumulative column during the run, or during run and settle."""
+        values = self.table.column(column)
+        return float(values[self.settled if settle else self.last].as_py() - values[self.first].as_py())
+
+    def peak(self, column: str) -> float:
+        """The greatest value of a column from the start of the run on."""
+        return float(max(self.table.column(column).to_numpy()[self.first :]))
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """One measured repeat. An additional sensor has only the energies."""
+
+    number: int
+    energy: RepeatEnergy
+    run_s: float
+    """Length of the run by the board's clock [s]."""
+    settle_s: float | None = None
+    """Length of settle [s]; None without that phase."""
+    counted: int = 0
+    """Operations of the run by the loader's own count."""
+    operations: OperationTable = field(default_factory=OperationTable.empty)
+    """The run's operations; empty if the log is off."""
+    samples: SystemSamples | Quantity = field(default_factory=lambda: missing(Cause.NO_SAMPLES))
+    attribution: Attribution | Quantity = field(default_factory=lambda: missing(Cause.NO_IDLE))
+    harness: Quantity = field(default_factory=lambda: missing("the harness was not measured", "J"))
+    """Energy of the loader itself for the same number of operations [J]."""
+    core_w: float | None = None
+    """Power above idle of a processor that is busy with the loader, without a database [W]; None if not measured."""
+
+    medium: MediumEnergy | None = None
+    """None without a sensor in the medium's own supply."""
+
+    @property
+    def latency(self) -> Latency | None:
+        """Latency of the operations; None if none was logged."""
+        return self.operations.latency
+
+    @property
+    def clock_u(self) -> float:
+        """Relative standard uncertainty of the board's seconds."""
+        return self.energy.run.timebase.relative_u
+
 
 FIRST: Final = -1
 LAST: Final = 1

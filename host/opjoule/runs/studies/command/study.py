@@ -20,7 +20,7 @@ from opjoule.boards.board import Board
 from opjoule.boards.databases import database_called, is_server
 from opjoule.boards.server import filled
 from opjoule.runs.record.phases import Role
-from opjoule.runs.studies.command.title import SHELL, program_of, title_of
+from opjoule.runs.record.run import SHELL, program_of, title_of
 from opjoule.runs.studies.command.wheels import bring_jars, bring_wheels
 from opjoule.runs.studies.definition import SYSTEM, Part, StudyFolder, in_words
 from opjoule.runs.studies.folder import find_study, given_names

@@ -283,7 +283,6 @@ def whole_number(properties: Mapping[str, str], key: str, default: int = 0) -> i
 
 
 FILE_PROPERTIES: Final = ("fieldlengthhistogram", "valuetext")
-"""Properties that name a file."""
 
 
 def named_files(properties: Mapping[str, str], workload: Path) -> dict[str, str]:

@@ -1,1 +1,0 @@
-"""`calibrate`: calibration of a sensor from measured points."""

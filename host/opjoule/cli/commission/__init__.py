@@ -1,1 +1,0 @@
-"""`commission`: checks a rig before its first measurement."""

@@ -1,1 +1,0 @@
-"""`compare`: comparison of records."""

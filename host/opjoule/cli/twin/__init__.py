@@ -1,1 +1,0 @@
-"""`twin`: fits a simulated board to records."""
