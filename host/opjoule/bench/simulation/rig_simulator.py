@@ -25,6 +25,7 @@ def _end_if_left(process: subprocess.Popen[bytes]) -> None:
     """Kills a simulator that outlives its owner."""
     if process.poll() is None:
         process.kill()
+        process.wait()  # else it stays as a zombie where no init process reaps it
 
 
 def known_load(
