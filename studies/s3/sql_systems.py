@@ -7,8 +7,7 @@ from functools import cache
 from typing import NamedTuple
 
 from answers import correlation
-from opjoule.cli.failures import one_line
-from opjoule_study import Unmeasurable, emptied
+from opjoule_study import Unmeasurable, emptied, one_line
 from phases import read_csv
 from readings import moment_of, us_of
 
