@@ -59,7 +59,7 @@ def test_every_record_is_listed_with_its_status_and_headline(made, capsys):
 
 def test_a_list_is_worded_as_in_the_golden_screen(made, capsys, monkeypatch, golden):
     monkeypatch.chdir(made)
-    golden("run-list", output(capsys, "list", ".", "--sort", "name"), {made: "DIR"})
+    golden("run-list", output(capsys, "list", ".", "--sort", "name"), {f"{made}/": ""})
 
 
 def test_a_list_fits_the_terminal_and_a_pipe_gets_one_line_a_record(made, capsys, monkeypatch):
