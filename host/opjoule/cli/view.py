@@ -21,7 +21,6 @@ from typing import IO, Final
 from opjoule.base.scripts import ROOT, RUNS
 from opjoule.cli.failures import ENDING
 from opjoule.cli.record_commands import ViewOptions
-from opjoule.pages.view.live import LiveReplies
 from opjoule.pages.view.replies import Replies
 from opjoule.pages.view.runs_folder import RunsFolder
 from opjoule.pages.view.server import ViewServer
@@ -105,6 +104,8 @@ def serve(last_asked_s: float) -> int:
     for number in ENDING:
         signal.signal(number, signal.SIG_IGN)
     os.nice(NICE)
+    from opjoule.pages.view.live import LiveReplies  # noqa: PLC0415  # what measures runs on Linux only
+
     replies = LiveReplies()
     with ViewServer(replies.known, replies.pages) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)

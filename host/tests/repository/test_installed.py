@@ -206,20 +206,13 @@ def test_the_installed_program_shows_runs_in_a_browser(environment, folder, syst
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        (
-            "runs figures runs",
-            "pip install matplotlib, or OpJoule with its extra [figures]",
-        ),
-        ("runs bundle runs --out a.zip", "this needs matplotlib: "),
-        ("compare runs/media --by storage --plot a.svg", "this needs matplotlib: "),
-    ],
+    "line", ["runs figures runs", "runs bundle runs --out a.zip", "compare runs/media --by storage --plot a.svg"]
 )
-def test_a_command_that_lacks_a_library_names_the_extra(environment, folder, line, said):
+def test_a_command_that_lacks_a_library_names_the_extra(environment, folder, line):
     answer = ended([environment / "bin/opjoule", *line.split()], folder)
     [shown] = answer.stderr.splitlines()
-    assert shown.startswith(f"opjoule: {said}") and answer.returncode == 1
+    assert shown.startswith("opjoule: ") and "pip install matplotlib" in shown and "[figures]" in shown
+    assert answer.returncode == 1
 
 
 @pytest.mark.parametrize("use", [lambda runs: runs.power, lambda runs: runs.sql("select 1")])
