@@ -109,7 +109,7 @@ def make_plan(options: PlanningOptions) -> Plan:
 
 
 def _unchanged(options: PlanningOptions) -> set[str]:
-    """Options that a plan has unchanged, in a field of the same name."""
+    """Options that a plan takes as they are, in a field of the same name; the three named become other values first."""
     same = {of.name for of in fields(Plan)} & {of.name for of in fields(options)}
     return same - {"repeats", "repeats_limit", "twin_profile"}
 

@@ -56,7 +56,7 @@ class MixedRun:
 def told_figures(repeats: Sequence[Repeat], costs: WriteCosts | None = None) -> list[Figures]:
     """What an operation of each kind costs all told, by its path in result.json, for each repeat.
 
-    `costs`: of several kinds that write, by runs in other mixes.
+    `costs`: what an operation of each kind that writes costs, from runs in other mixes; None if these do not show it.
     """
     kinds = OperationTable.concatenate([repeat.operations for repeat in repeats]).counts()
     told: list[Figures] = []
