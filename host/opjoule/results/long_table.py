@@ -76,14 +76,6 @@ class Row:
         return "" if self.quantity.u is not None else self.quantity.reason
 
 
-def quantity(result: Mapping[str, Any], path: str) -> Quantity:
-    """The quantity at a dotted path of result.json; Missing if there is none.
-
-    A bare count is exact; another bare number has no stated uncertainty. The parts of a missing group have its reason.
-    """
-    return number_of(path, _entry(result, path))
-
-
 def _entry(result: Mapping[str, Any], path: str) -> Any:
     entry: Any = result
     for part in path.split("."):
@@ -94,7 +86,10 @@ def _entry(result: Mapping[str, Any], path: str) -> Any:
 
 
 def number_of(path: str, entry: Any) -> Quantity:
-    """The entry at a path of result.json as a quantity; Missing if it is no number."""
+    """The entry at a path of result.json as a quantity; Missing if it is no number.
+
+    A bare count is exact; another bare number has no stated uncertainty.
+    """
     if is_quantity(entry):
         return from_json(entry)
     if isinstance(entry, int) and not isinstance(entry, bool):
@@ -124,15 +119,11 @@ def rows(of: Conclusion, table: Quantities) -> list[Row]:
     all_means = means(of, table)
     found = {path: all_means[path] for path in listed}
     known = [definition.key for definition in table.shown("table") if definition.label and definition.key in found]
-    return [_row(table, path, found[path]) for path in [*known, *(path for path in found if path not in known)]]
+    return [row(table, path, found[path]) for path in [*known, *(path for path in found if path not in known)]]
 
 
-def row(result: Mapping[str, Any], table: Quantities, path: str) -> Row:
-    """The quantity at a dotted path with label and meaning; the path names one that the table does not know."""
-    return _row(table, path, quantity(result, path))
-
-
-def _row(table: Quantities, path: str, of: Quantity) -> Row:
+def row(table: Quantities, path: str, of: Quantity) -> Row:
+    """The quantity with the label and meaning of its path, which names one that the table does not know."""
     sensor = _SENSOR.fullmatch(path)
     known = table.get(sensor["key"] if sensor else path)
     label = known.label if known else ""

@@ -29,8 +29,8 @@ from opjoule.meters.interface import Meter, MeterIdentity, SensorIdentity
 from opjoule.meters.registry import open_meter, sensor_ids
 from opjoule.pages.report.advice import remedies
 from opjoule.pages.report.timeline import read_timeline
+from opjoule.results.answer import open_answer
 from opjoule.runs.evaluation.trace_result import conclude_trace
-from opjoule.runs.evaluation.wording import TRACE
 from opjoule.runs.measuring.open_meter import Calibrations, KnownSensors
 from opjoule.runs.record.result import read_result
 from opjoule.runs.record.run_record import RunRecord
@@ -155,7 +155,7 @@ def test_advice_leads_to_calibrating_until_the_sensor_is_calibrated(tmp_path, fo
     advice = []
     for name, sensors in (("with", known(folder)), ("without", known(tmp_path / "none"))):
         recorded(tmp_path / name, sensors, 0.8)
-        advice.append(remedies(read_result(tmp_path / name).numbers, TRACE.quantities, "longer"))
+        advice.append(remedies(open_answer(tmp_path / name), "longer"))
     assert any("better reference" in line for line in advice[0]) or not any("calibrate" in line for line in advice[0])
     assert "host/calibrate.py" in advice[1][0]
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import cast
 
 from msgspec import convert
+from opjoule.results.answer import Answer
 from opjoule.results.comparison.compared_run import ComparedRun
 from opjoule.results.long_table import means
 from opjoule.runs.evaluation.quantities.definition import Quantities
@@ -54,8 +57,12 @@ def several(folder: Path, name: str, values, **settings) -> list[str]:
     return [str(made(folder / f"{name}-{number}", value, **settings)) for number, value in enumerate(values)]
 
 
+def answer_of(result: Mapping[str, object], quantities: Quantities) -> Answer:
+    """The answer of a run without a record that has this result.json."""
+    return Answer(cast("RunRecord", None), convert({**result, "numbers": result}, Conclusion), quantities)
+
+
 def run_of(result: dict[str, object], quantities: Quantities) -> ComparedRun:
     """A run without settings that has this result.json."""
-    read = convert({**result, "numbers": result}, Conclusion)
     about = Path("run"), False, {}, None, 0, "", "complete", "", False, {}, {}
-    return ComparedRun(*about, means(read, quantities), quantities)
+    return ComparedRun(*about, means(answer_of(result, quantities).concluded, quantities), quantities)

@@ -1,12 +1,11 @@
 """The largest part of the uncertainty, and advice on how to improve the result."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from opjoule.base.units import Cause
 from opjoule.energy.sensor_calibration import CALIBRATION
-from opjoule.results.long_table import by_kind, is_quantity, quantity
-from opjoule.runs.evaluation.quantities.definition import Quantities
+from opjoule.results.answer import Answer
+from opjoule.results.long_table import by_kind, is_quantity
 
 CALIBRATE = "host/calibrate.py, docs/how-to/calibrate.md"
 UNTIL_U = "3%"
@@ -53,40 +52,38 @@ def shares(budget: object) -> dict[str, float]:
     return {name: squares[name] / total for name in ordered}
 
 
-def largest_parts(result: Mapping[str, Any], quantities: Quantities) -> list[tuple[str, float]]:
+def largest_parts(answer: Answer) -> list[tuple[str, float]]:
     """The largest part of each budget and its share of the variance; the headline's budget comes first."""
-    budgets = [shares(result.get(definition.budget)) for definition in quantities.shown("budget")]
+    budgets = [shares(answer.result.get(definition.budget)) for definition in answer.quantities.shown("budget")]
     return [next(iter(budget.items())) for budget in budgets if budget]
 
 
-def remedies(
-    result: Mapping[str, Any], quantities: Quantities, more: str, apart: str = "", idle_s: float = 15.0
-) -> list[str]:
+def remedies(answer: Answer, more: str, apart: str = "", idle_s: float = 15.0) -> list[str]:
     """Advice on how to improve the result, most useful first; empty without a budget.
 
     `more` and `apart`: options that measure more, or that separate kinds, in the words of the run's study.
     """
-    parts = [name for name, _ in largest_parts(result, quantities)]
-    shared = result.get("shared")
+    parts = [name for name, _ in largest_parts(answer)]
+    shared = answer.result.get("shared")
     errors = [name for errors in shared.values() for name in errors] if isinstance(shared, Mapping) else []
     is_calibrated = any(str(name).startswith(CALIBRATION) for name in errors)
     known = REMEDIES | (OF_A_CALIBRATION if is_calibrated else {})
-    headline = next((quantity(result, shown.key) for shown in quantities.shown("headline")), None)
+    headline = next((answer.quantity(shown.key) for shown in answer.quantities.shown("headline")), None)
     limit_percent = float(UNTIL_U.rstrip("%"))
     enough = headline is not None and 100 * headline.relative_u <= limit_percent
     wanted = [part for part in parts if not (enough and part in OF_MORE)]
     advice = dict.fromkeys(known[part].format(more=more, idle=LONGER_IDLE * idle_s) for part in wanted)
     lines = list(advice)
-    if parts and "repeats" not in shares(result.get("budget")):
+    if parts and "repeats" not in shares(answer.result.get("budget")):
         lines.append("measure more than one run (--repeats 5): one run does not show how much runs differ")
-    marginal = quantity(result, "marginal_energy_j")
+    marginal = answer.quantity("marginal_energy_j")
     if marginal.u is not None and marginal.relative_u > LARGE_MARGINAL_U and "repeats" not in parts:
         lines.append(f"measure more work ({more}): the energy above idle is small compared with its uncertainty")
-    return lines + _for_kinds(result, more, apart)
+    return lines + _for_kinds(answer, more, apart)
 
 
-def _for_kinds(result: Mapping[str, Any], more: str, apart: str) -> list[str]:
-    energies = {kind: quantity(result, f"by_operation.{kind}.energy_per_operation_j") for kind in by_kind(result)}
+def _for_kinds(answer: Answer, more: str, apart: str) -> list[str]:
+    energies = {kind: answer.quantity(f"by_operation.{kind}.energy_per_operation_j") for kind in by_kind(answer.result)}
     mixed = [name for name, energy in energies.items() if energy.cause in (Cause.COLLINEAR, Cause.TOO_WIDE)]
     short = [name for name, energy in energies.items() if energy.cause is Cause.FEW_WINDOWS]
     lines = []

@@ -15,7 +15,7 @@ from opjoule.base.units import Cause, Quantity, exact
 from opjoule.pages.report.advice import largest_parts, remedies
 from opjoule.pages.report.sections import HEAD, head_lines, phase_rows
 from opjoule.results.answer import Answer, open_answer
-from opjoule.results.long_table import all_told_paths, by_kind, quantity, row
+from opjoule.results.long_table import all_told_paths, by_kind, row
 from opjoule.results.rounding import NONE, percent, quantity_text
 from opjoule.runs.evaluation.quantities.definition import ALL_TOLD, Definition, Topic
 from opjoule.runs.evaluation.quantities.operations import READS
@@ -90,7 +90,7 @@ def lines(answer: Answer) -> Iterator[Line]:
 
 
 def _shown(answer: Answer, path: str) -> str:
-    return row(answer.result, answer.quantities, path).brief
+    return row(answer.quantities, path, answer.quantity(path)).brief
 
 
 def _note(answer: Answer, of: Definition, note: str) -> str:
@@ -117,12 +117,12 @@ def _alignment(alignment: StatedAlignment) -> str:
 
 def _limits(answer: Answer) -> Iterator[tuple[str, str]]:
     """The largest part of the uncertainty, and advice on how to improve the result."""
-    for name, share in largest_parts(answer.result, answer.quantities)[:1]:
+    for name, share in largest_parts(answer)[:1]:
         yield "largest uncertainty", f"{name}, {percent(share)} of the variance"
     words, run = answer.wording, answer.run
     noted = answer.concluded.notices
     more = next((notice.remedy for notice in noted if notice.kind is NoticeKind.TOO_SHORT), "") or words.more(run)
-    advice = remedies(answer.result, answer.quantities, more, words.apart(run), run.plan.idle_s)
+    advice = remedies(answer, more, words.apart(run), run.plan.idle_s)
     for number, remedy in enumerate(advice):
         yield "to make it better" if number == 0 else "", remedy
 
@@ -136,7 +136,7 @@ def part_rows(answer: Answer) -> list[tuple[str, str]]:
 
     Parts that cannot be separated share one row; the last row gives the reasons in short.
     """
-    parts = [*_kinds(answer.result), *_activities(answer)]
+    parts = [*_kinds(answer), *_activities(answer)]
     unknown = {name: number.cause or number.reason for name, number, _ in parts if number.value is None}
     rows = [
         (name, f"{quantity_text(number)}  {note}")
@@ -146,7 +146,7 @@ def part_rows(answer: Answer) -> list[tuple[str, str]]:
     together = answer.quantity(f"by_activity.{_TOGETHER}")
     # Without the kinds if the energy of all kinds is known.
     foreground = answer.quantity("by_activity.foreground").value is not None
-    kinds = [name for name, *_ in _kinds(answer.result)] if foreground else []
+    kinds = [name for name, *_ in _kinds(answer)] if foreground else []
     names = [name for name in unknown if name not in kinds]
     if names and together.value is not None:
         note = "together" if len(names) > 1 else "what the other parts leave"
@@ -157,15 +157,15 @@ def part_rows(answer: Answer) -> list[tuple[str, str]]:
     return [*rows, *([("not identifiable", ", ".join(reasons))] if reasons else [])]
 
 
-def _kinds(result: Mapping[str, Any]) -> list[tuple[str, Quantity, str]]:
+def _kinds(answer: Answer) -> list[tuple[str, Quantity, str]]:
     """Rows of each kind: what one operation costs all told, if there are several kinds, and the parts of that."""
-    told, rows = all_told_paths(result), []
-    for kind, entry in by_kind(result).items():
+    told, rows = all_told_paths(answer.result), []
+    for kind, entry in by_kind(answer.result).items():
         parts = _PARTS_OF_A_KIND if kind in told else _PARTS_OF_A_KIND[1:2]
         if kind in told and kind in READS:  # what it draws while it is carried out is all
             parts = _PARTS_OF_A_KIND[:1]
         for key, words, note in parts:
-            energy = quantity(result, f"by_operation.{kind}.{key}")
+            energy = answer.quantity(f"by_operation.{kind}.{key}")
             if key in entry and energy != exact(0.0, "J"):
                 rows.append((f"{kind}{words}", energy, note))
     return rows

@@ -1,17 +1,16 @@
 """The drawing of where the joules went shows the identified parts and no other, on SYNTHETIC records."""
 
 import re
-from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
+from compared_records import answer_of
 from opjoule.energy.operations.tables import ATTRIBUTION
 from opjoule.energy.trace.parquet_file import write_parquet
 from opjoule.pages.drawing.page import text_of
 from opjoule.pages.drawing.shown import WIDTH
 from opjoule.pages.report.activity_stack import LEFT, RIGHT, activity_stack, told_parts
 from opjoule.pages.report.terminal import part_rows
-from opjoule.results.long_table import quantity
 from opjoule.runs.evaluation.wording import YCSB as WORDING
 from report_record import make_record
 
@@ -89,10 +88,7 @@ def test_a_part_that_all_others_leave_is_stated_once():
     others = ("foreground", "flush", "compaction", "checkpoint", "write_back", "unseparated")
     for refused in (["sync"], ["sync", "tail"]):
         numbers = result(**dict.fromkeys([*others, "tail"], KNOWN) | dict.fromkeys(refused, REFUSED))
-        answer = SimpleNamespace(
-            result=numbers, quantities=WORDING.quantities, quantity=lambda key, of=numbers: quantity(of, key)
-        )
-        rows = dict(part_rows(answer))  # type: ignore[arg-type]  # as much of an answer as is read
+        rows = dict(part_rows(answer_of(numbers, WORDING.quantities)))
         assert " + ".join(refused) in rows and ("not identifiable" in rows) == (len(refused) > 1)
 
 
@@ -101,7 +97,6 @@ def test_where_only_a_kind_is_not_identified_no_row_gives_a_sum_of_nothing():
     known = ("foreground", "flush", "compaction", "checkpoint", "sync", "write_back", "tail", "unseparated")
     numbers = result(**dict.fromkeys(known, KNOWN))
     numbers["by_operation"]["update"] = {"count": 5, "energy_per_operation_j": REFUSED}
-    answer = SimpleNamespace(result=numbers, quantities=WORDING.quantities, quantity=lambda key: quantity(numbers, key))
-    rows = part_rows(answer)  # type: ignore[arg-type]  # as much of an answer as is read
+    rows = part_rows(answer_of(numbers, WORDING.quantities))
     assert all(name for name, _ in rows)
     assert rows[-1][0] == "not identifiable" and rows[-1][1].startswith("update")

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from advised import Cases, check
 from calibrated_sensor import TrueReference, TrueSensor, bench_reference, points
+from compared_records import answer_of
 from fitted_columns import fitted, reasons
 from opjoule.base.errors import BadInput
 from opjoule.cli.measure.options import MEASURE
@@ -157,14 +158,14 @@ def measured(value: float, u: float | None, unit: str = "J") -> dict[str, object
 def one_run_alone(advice, monkeypatch):
     parts = {"gain": measured(1.0, None)} | ({"repeats": measured(0.5, None)} if advice else {})
     assert not advice or int(advice[1]) > 1
-    return " ".join(remedies({"budget": parts}, YCSB, ""))
+    return " ".join(remedies(answer_of({"budget": parts}, YCSB), ""))
 
 
 @CASES.advice(r"repeat until the energy above idle is known", r"--until-u (\d+)%")
 def a_wide_headline(advice, monkeypatch):
     u = float(advice[1]) / 100 if advice else 0.1
     known = {YCSB.headline.key: measured(1.0, u), "budget": {"repeats": measured(1.0, None)}}
-    return " ".join(remedies(known, YCSB, ""))
+    return " ".join(remedies(answer_of(known, YCSB), ""))
 
 
 @CASES.advice("longer idle phases", r"--idle (\d+)")
@@ -177,20 +178,20 @@ def idle_that_is_known_too_little(advice, monkeypatch):
         "repeats": measured(0, None),
     }
     assert LONGER_IDLE == 4.0
-    return " ".join(remedies({"budget": parts}, YCSB, ""))
+    return " ".join(remedies(answer_of({"budget": parts}, YCSB), ""))
 
 
 @CASES.advice("calibrate the sensor ", r"host/calibrate.py")
 def a_sensor_as_delivered(advice, monkeypatch):
     shared = {"sensor": {"calibration x: gain": 1.0}} if advice else {}
-    return " ".join(remedies({"budget": {"gain": measured(1.0, None)}, "shared": shared}, YCSB, ""))
+    return " ".join(remedies(answer_of({"budget": {"gain": measured(1.0, None)}, "shared": shared}, YCSB), ""))
 
 
 @CASES.advice("read the voltage more often", r"\((bus_every=\d+)\)")
 def a_voltage_that_is_read_seldom(advice, monkeypatch):
     """The meter takes the option, and reads the voltage more often with it than without."""
     if not advice:
-        return " ".join(remedies({"budget": {"voltage": measured(1.0, None)}}, YCSB, ""))
+        return " ".join(remedies(answer_of({"budget": {"voltage": measured(1.0, None)}}, YCSB), ""))
     often = open_meter(f"serial:/dev/null,{advice[1]}")
     assert often.changes["bus_every"] < SensorSettings(mode=Mode.SHUNTS).bus_every  # type: ignore[attr-defined]
     return ""
@@ -204,7 +205,7 @@ def kinds_that_go_together(advice, monkeypatch):
     run = SimpleNamespace(loader={"run-1": summary}, found=SimpleNamespace(generator=None))
     untold = {"value": None, "u": None, "unit": "J", "reason": "any words", "cause": "collinear"}
     result = {"by_operation": {"read": {"energy_per_operation_j": untold}}}
-    return " ".join(remedies(result, YCSB, "", WORDING.apart(run)))  # type: ignore[arg-type]
+    return " ".join(remedies(answer_of(result, YCSB), "", WORDING.apart(run)))  # type: ignore[arg-type]
 
 
 def test_no_reason_of_the_attribution_advises_blocks():

@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
+from compared_records import answer_of
 from msgspec import structs
 from opjoule.base.notices import Notice, NoticeKind
 from opjoule.base.units import Cause
@@ -89,10 +90,10 @@ def test_result_without_an_alignment_or_latency_still_prints(tmp_path: Path) -> 
 
 
 def test_remedy_fits_the_largest_part() -> None:
-    assert largest_parts(RESULT, YCSB.quantities)[0] == ("gain", pytest.approx(0.895, abs=0.005))
-    assert remedies(RESULT, YCSB.quantities, "")[0] == REMEDIES["gain"]
+    assert largest_parts(answer_of(RESULT, YCSB.quantities))[0] == ("gain", pytest.approx(0.895, abs=0.005))
+    assert remedies(answer_of(RESULT, YCSB.quantities), "")[0] == REMEDIES["gain"]
     noisy = {**RESULT["budget"], "baseline": {"value": 5.0, "u": None, "unit": "J"}}
-    assert "(--idle 60)" in remedies({"budget": noisy}, YCSB.quantities, "")[0]
+    assert "(--idle 60)" in remedies(answer_of({"budget": noisy}, YCSB.quantities), "")[0]
 
 
 @pytest.mark.parametrize("part", ["quantisation", "alignment", "baseline", "repeats"])
@@ -106,7 +107,7 @@ def test_more_of_the_same_is_not_advised_once_the_headline_is_known_to_3_per_cen
     key = YCSB.quantities.headline.key
     for u, advised in ((0.031, 1), (0.03, 0)):
         known = {key: {"value": 1.0, "u": u, "unit": "J"}, **budget}
-        assert len(remedies(known, YCSB.quantities, "--seconds 30", idle_s=3.0)) == advised
+        assert len(remedies(answer_of(known, YCSB.quantities), "--seconds 30", idle_s=3.0)) == advised
 
 
 @pytest.mark.parametrize("part", ["quantisation", "alignment"])
@@ -117,7 +118,10 @@ def test_advice_is_in_the_words_of_the_study(part, tmp_path: Path) -> None:
     budget = {"budget": {part: {"value": 1.0, "u": None, "unit": "J"}}}
     small = {"marginal_energy_j": {"value": 1.0, "u": 0.5, "unit": "J"}}
     for of in (budget, budget | small):
-        advice = {wording: " ".join(remedies(of, wording.quantities, wording.more(run))) for wording in (YCSB, COMMAND)}
+        advice = {
+            wording: " ".join(remedies(answer_of(of, wording.quantities), wording.more(run)))
+            for wording in (YCSB, COMMAND)
+        }
         assert "(--seconds 40, or --operations 80000)" in advice[YCSB]
         assert "operation" not in advice[COMMAND]
         assert "command" in advice[COMMAND]
@@ -171,12 +175,12 @@ def test_kinds_that_cannot_be_told_apart_lead_to_mix_blocks_or_to_more_work(
     untold = {"value": None, "u": None, "unit": "J", "reason": "any words", "cause": cause}
     energy = {"value": 1e-6, "u": 1e-7, "unit": "J"}
     kinds = {"read": {"energy_per_operation_j": untold}, "update": {"energy_per_operation_j": energy}}
-    advice = remedies({"by_operation": kinds}, YCSB.quantities, "more operations", apart)
+    advice = remedies(answer_of({"by_operation": kinds}, YCSB.quantities), "more operations", apart)
     assert len(advice) == 1 and says in advice[0]
     known = {"update": {"energy_per_operation_j": energy}}
-    assert remedies({"by_operation": known}, YCSB.quantities, "more operations", apart) == []
+    assert remedies(answer_of({"by_operation": known}, YCSB.quantities), "more operations", apart) == []
     withheld = {"by_operation": untold}
-    assert remedies(withheld, YCSB.quantities, "more operations", apart) == []
+    assert remedies(answer_of(withheld, YCSB.quantities), "more operations", apart) == []
 
 
 def test_a_run_in_mix_blocks_says_so(tmp_path: Path) -> None:

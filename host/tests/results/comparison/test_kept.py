@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from opjoule.results.comparison.settings import kept, settings_of
-from opjoule.results.long_table import means, quantity
+from opjoule.results.long_table import means, number_of, numbers
 from opjoule.runs.evaluation.wording import YCSB_QUANTITIES as YCSB
 from opjoule.runs.record.result import read_result
 
@@ -28,8 +28,9 @@ def test_contents_are_the_same(contents):
 def test_each_number_of_a_result_is_a_row_with_its_shared_errors_and_the_spread_of_its_repeats():
     of = read_result(ROOT / "runs/example")
     table = means(of, YCSB)
+    stated = dict(numbers(of.numbers))
     for path, row in table.items():
-        assert row.stated == quantity(of.numbers, path)
+        assert row.stated == number_of(path, stated[path])
     headline = YCSB.headline
     spread = of.by_repeat[headline.key].standard_deviation / of.repeats**0.5
     assert table[headline.key].spread_u == pytest.approx(spread)

@@ -16,10 +16,9 @@ from opjoule.base.units import from_json
 from opjoule.cli.record_commands import ReportOptions
 from opjoule.cli.report import run_report
 from opjoule.pages.report.timeline import read_timeline
-from opjoule.results.long_table import quantity
+from opjoule.results.answer import open_answer
 from opjoule.results.recorded import board_to_meter
 from opjoule.runs.record.json_file import write_json
-from opjoule.runs.record.result import read_result
 from opjoule.runs.record.run import Run
 from opjoule.runs.record.run_record import RunRecord, _digest
 from raw_record import finished_record, run_json
@@ -102,11 +101,11 @@ def test_an_earlier_record_is_analysed_to_the_figures_that_it_had(tmp_path):
     shutil.copytree(EARLIER, tmp_path / "earlier")
     killed(tmp_path / "earlier")
     run_report(ReportOptions(record=tmp_path / "earlier"))
-    result = read_result(tmp_path / "earlier").numbers
+    answer = open_answer(tmp_path / "earlier")
     wanted = json.loads((ROOT / "host/tests/support/earlier_figures.json").read_text())
-    figures = {path: quantity(result, path) for path in wanted}
+    figures = {path: answer.quantity(path) for path in wanted}
     for path, (value, u) in wanted.items():
-        k = from_json(result[BUDGET_OF[path.partition(".")[0]]]).k if "budget." in path else 2.0
+        k = from_json(answer.result[BUDGET_OF[path.partition(".")[0]]]).k if "budget." in path else 2.0
         assert figures[path].value == pytest.approx(value * k / 2, rel=1e-12, abs=0), path
         standard_u = figures[path].standard_u if figures[path].u is not None else None
         assert standard_u == (None if u is None else pytest.approx(u / 2, rel=1e-9, abs=0)), path
