@@ -27,10 +27,12 @@ from typing import Final
 
 from opjoule.base.units import exact
 from opjoule.boards.server import filled
-from opjoule.results.comparison.study.rows import PhaseRow, StudyTable
+from opjoule.results.comparison.compared_run import ComparedRun
+from opjoule.results.comparison.study.rows import StudyTable
 from opjoule.results.comparison.study.table import BEST_TABLE, best_csv, best_systems, winners
 from opjoule.results.comparison.study.verdicts import RECORDS, same_winners
 from opjoule.results.comparison.value_words import measure_unit
+from opjoule.runs.evaluation.quantities.definition import Quantities
 from opjoule.runs.studies.definition import SYSTEM, Part, StudyFolder
 from opjoule.runs.studies.folder import find_study
 
@@ -73,19 +75,19 @@ def measure(cell: Cell, part: Part, results: Path, loader: Path) -> None:
         loads.write(f"{load:.1f} {results.stem}\n")
 
 
-def rows(cell: Cell, block: int, results: Path) -> list[PhaseRow]:
+def rows(cell: Cell, block: int, results: Path) -> list[ComparedRun]:
     """The phases that a job has reported, without joules."""
     lines = [json.loads(line) for line in results.read_text().splitlines()]
+    of_record = results, False, {}, None, 0, "", "complete", "", False
     return [
-        PhaseRow(
-            STUDY.name,
-            {**cell, **line["cell"]},
-            line["phase"],
-            block,
-            results,
-            simulated=False,
+        ComparedRun(
+            *of_record,
+            {"cell": {**cell, **line["cell"]}, "block": block},
+            {},
+            {name: exact(value, measure_unit(name)) for name, value in line["figures"].items()},
+            Quantities([]),
+            phase=line["phase"],
             operations=line["operations"],
-            measures={name: exact(value, measure_unit(name)) for name, value in line["figures"].items()},
             answer=line["answer"],
         )
         for line in lines
@@ -93,20 +95,20 @@ def rows(cell: Cell, block: int, results: Path) -> list[PhaseRow]:
     ]
 
 
-def table_of(study: StudyFolder, made: Sequence[PhaseRow]) -> StudyTable:
+def table_of(study: StudyFolder, made: Sequence[ComparedRun]) -> StudyTable:
     """The cells that have all stores of the paper."""
     stores = set(study.systems) - set(study.beside[SYSTEM])
     systems: dict[object, set[str]] = {}
     for row in made:
-        systems.setdefault(row.place, set()).add(row.system)
-    whole = tuple(row for row in made if stores <= systems[row.place])
-    return StudyTable(study.name, study.title, tuple(study.phases), dict(study.best), whole)
+        systems.setdefault(row.stratum, set()).add(row.system)
+    whole = tuple(row for row in made if stores <= systems[row.stratum])
+    return StudyTable(study, whole)
 
 
 def count_lines(table: StudyTable) -> Iterator[str]:
     """A Markdown table with a row for each figure and count."""
-    compared = same_winners(table, winners(table.name))
-    phases = [phase for phase in table.phases if any(phase in part.by_phase for part in compared)]
+    compared = same_winners(table, winners(table.definition.name))
+    phases = [phase for phase in table.definition.phases if any(phase in part.by_phase for part in compared)]
     yield f"| figure | here | {' | '.join(phases)} | all |"
     yield "|---" * (len(phases) + 3) + "|"
     for part in compared:
@@ -121,7 +123,7 @@ def near_lines(table: StudyTable) -> Iterator[str]:
     factors: dict[str, list[float]] = {}
     for best in best_systems(table):
         ratios = {frozenset((pair.a.name, pair.b.name)): pair.ratio for pair in best.ranking.contrasts}
-        for winner in winners(table.name):
+        for winner in winners(table.definition.name):
             if winner.is_of(best.measure, best.phase, dict(best.place)) and winner.system != best.system:
                 ratio = float(ratios[frozenset((best.system, winner.system))])
                 factors.setdefault(winner.figure, []).append(max(ratio, 1 / ratio))
@@ -155,7 +157,7 @@ def main() -> int:
     asked = parser.parse_args()
     asked.out.mkdir(parents=True, exist_ok=True)
     only = {name: getattr(asked, name) for name in (RECORDS, "size", "data", "durability") if getattr(asked, name)}
-    made: list[PhaseRow] = []
+    made: list[ComparedRun] = []
     for block in range(1, asked.repeats + 1):
         for cell, part in databases({**only, "disturb": ["none"]}):
             results = results_of(cell, part, block, asked.out)

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from msgspec import convert
+from opjoule.base.units import Quantity
 from opjoule.results.answer import Answer
 from opjoule.results.comparison.compared_run import ComparedRun
+from opjoule.results.comparison.study.rows import StudyTable
 from opjoule.results.long_table import means
 from opjoule.runs.evaluation.quantities.definition import Quantities
 from opjoule.runs.record.result import Conclusion
 from opjoule.runs.record.run_record import RunRecord
+from opjoule.runs.studies.definition import StudyFolder
 
 KEY = "marginal_energy_per_operation_j"
 
@@ -64,5 +68,33 @@ def answer_of(result: Mapping[str, object], quantities: Quantities) -> Answer:
 
 def run_of(result: dict[str, object], quantities: Quantities) -> ComparedRun:
     """A run without settings that has this result.json."""
-    about = Path("run"), False, {}, None, 0, "", "complete", "", False, {}, {}
-    return ComparedRun(*about, means(answer_of(result, quantities).concluded, quantities), quantities)
+    return _run(means(answer_of(result, quantities).concluded, quantities), quantities)
+
+
+def _run(
+    means: Mapping[str, Quantity], quantities: Quantities, simulated: bool = False, **asked: object
+) -> ComparedRun:
+    about = Path("record"), simulated, {}, None, 0, "", "complete", "", False, asked, {}
+    return ComparedRun(*about, means, quantities)
+
+
+def phase_run(
+    cell: Mapping[str, str],
+    phase: str,
+    block: int,
+    means: Mapping[str, Quantity],
+    *,
+    simulated: bool = True,
+    **about: Any,
+) -> ComparedRun:
+    """What a study's record shows of one phase of a cell."""
+    run = _run(means, Quantities([]), simulated, cell=cell, block=block, **about.pop("asked", {}))
+    return replace(run, phase=phase, **about)
+
+
+def study_table(
+    best: Mapping[str, str], rows: Sequence[ComparedRun], *, name: str = "s9", phases: Sequence[str] = (), **shown: Any
+) -> StudyTable:
+    """The table of a study with these phases; by default with those of the rows."""
+    named = dict.fromkeys(phases or (row.phase for row in rows), "")
+    return StudyTable(StudyFolder(name, Path(), "A study", phases=named, best=best, **shown), tuple(rows))

@@ -22,8 +22,6 @@ from opjoule.results.comparison.study.verdicts import (
     on_observation,
     ratio_of,
     same_winners_table,
-    samples_of_job,
-    samples_of_workload,
     verdicts,
 )
 from opjoule.runs.studies.definition import StudyFolder
@@ -54,16 +52,14 @@ def verdicts_of(places: Sequence[str], only: StudyFolder | None) -> list[Conclud
     def wanted(name: str) -> bool:
         return only is None or Path(name).name == only.folder.name
 
-    tables = [table for table in read_studies([run.place for run in runs]) if wanted(table.name)]
+    tables = [table for table in read_studies([run.place for run in runs]) if wanted(table.definition.name)]
     concluded: list[Concluded] = []
     for table in tables:
-        study = only or find_study(table.name)
-        concluded.append((study, verdicts(study, samples_of_job(table)), table))
+        study = only or find_study(table.definition.name)
+        concluded.append((study, verdicts(study, [row for row in table.rows if not row.not_supported]), table))
     for name in dict.fromkeys(name for run in runs if (name := name_of(run)) and wanted(name)):
         study = only or find_study(name)
-        measures = [conclusion.measure for conclusion in study.conclusions]
-        of_study = [run for run in runs if name_of(run) == name]
-        concluded.append((study, verdicts(study, samples_of_workload(of_study, measures)), None))
+        concluded.append((study, verdicts(study, [run for run in runs if name_of(run) == name]), None))
     chosen = [one for one in concluded if one[1]]
     if not chosen:
         which = f"of study {only.name}" if only else "of a study with conclusions"

@@ -154,7 +154,7 @@ def write_figures(
             yield f"not drawn: {part.paper} ({part.shows}): these records have nothing of it to compare"
     texts = {"table.csv": csv_table(layout), "table.tex": latex_table(layout), "methods.txt": methods(layout)}
     for table in tables:
-        name = Path(table.name).name
+        name = Path(table.definition.name).name
         texts |= {f"{name}-{TABLE}": as_csv(table), f"{name}-{BEST_TABLE}": best_csv(table)}
     for name, text in texts.items():
         write_whole(folder / name, text.encode())

@@ -11,7 +11,7 @@ from opjoule.base.errors import DataFault
 from opjoule.base.units import Quantity, missing, unstated
 from opjoule.results.comparison.compared_run import COUNTED, SIDE, ComparedRun
 from opjoule.results.comparison.value_words import NAMED, label, value_words
-from opjoule.runs.evaluation.quantities.definition import Definition, Topic
+from opjoule.runs.evaluation.quantities.definition import Definition
 from opjoule.runs.record.json_file import plain
 from opjoule.runs.studies.definition import SYSTEM
 
@@ -47,8 +47,7 @@ class ComparedCell:
 
     def number(self, path: str) -> Quantity:
         """The mean of the quantity at a path."""
-        known = self.runs[0].quantities.get(path)
-        return self.mean(known or Definition(path, "", Topic.PART))
+        return self.mean(self.runs[0].definition(path))
 
     def stated(self, of: Definition) -> dict[str, Any]:
         """The mean as a number of result.json, with the number of its runs."""
@@ -126,65 +125,41 @@ class Group(ComparedCell):
 
 RIG_NAME = "rig_name"
 """Key in `asked` of runs of a fleet."""
-_Block = tuple[Path | None, int, str]
+Block = tuple[Path | None, int, str]
 """Folder of the campaign, number of the block, rig."""
 
 
-def sides_within_blocks(
-    a: Sequence[ComparedRun], b: Sequence[ComparedRun], quantity: Definition
+def paired(
+    a: Mapping[Block, Quantity], b: Mapping[Block, Quantity], *, is_log: bool = False
 ) -> tuple[Quantity, Quantity] | None:
-    """Means of both groups over the blocks that both have on one rig; None without such a block.
+    """Means of two groups over the blocks that both have; None without such a block.
 
-    Effects of a rig on both groups (board, meter, room) are then neither in the difference nor in its spread.
-    The spread of their difference, and of their ratio, is that between blocks, with one degree of freedom less than the
-    number of blocks: each side has half of the variance and half of those degrees.
+    Effects of a block, such as those of its rig (board, meter, room), are then neither in the difference nor in its
+    spread. The spread is that between blocks, of the ratio where all values are above 0, else of the difference
+    (`is_log`: of logarithms). It has one degree of freedom less than there are blocks: each side has half of the
+    variance and half of those degrees.
     Source: Box, Hunter, Hunter, Statistics for Experimenters, 2nd edition, chapter 3 (paired comparisons).
     """
-    of_a, of_b = _by_block(a, quantity), _by_block(b, quantity)
-    blocks = [block for block in of_a if block in of_b]
+    blocks = [block for block in a if block in b]
     if not blocks:
         return None
-    side_a, side_b = (Quantity.mean([of[block] for block in blocks]) for of in (of_a, of_b))
-    if len(blocks) == 1:
-        return side_a, side_b
-    pairs = [(float(of_a[block]), float(of_b[block])) for block in blocks]
-    if min(min(pair) for pair in pairs) > 0:
-        spread_u = _error([math.log(one / other) for one, other in pairs])
-        spreads_u = abs(float(side_a)) * spread_u, abs(float(side_b)) * spread_u
-    else:
-        spreads_u = (_error([one - other for one, other in pairs]),) * 2
-    return _spread(side_a, spreads_u[0], len(blocks)), _spread(side_b, spreads_u[1], len(blocks))
+    sides = [Quantity.mean([of[block] for block in blocks]) for of in (a, b)]
+    if len(blocks) > 1:
+        pairs = [(float(a[block]), float(b[block])) for block in blocks]
+        is_ratio = not is_log and min(min(pair) for pair in pairs) > 0
+        apart = [math.log(one / other) if is_ratio else one - other for one, other in pairs]
+        spread_u = stdev(apart) / math.sqrt(len(blocks))
+        half_u = [(abs(float(side)) if is_ratio else 1.0) * spread_u / math.sqrt(2) for side in sides]
+        about = (len(blocks) - 1) / 2, len(blocks)
+        sides = [side.with_spread(u, *about) for side, u in zip(sides, half_u, strict=True)]
+    return sides[0], sides[1]
 
 
-def paired_logs(a: Mapping[int, Quantity], b: Mapping[int, Quantity]) -> tuple[Quantity, Quantity] | None:
-    """Means of two groups of logarithms over the blocks that both have, with the spread of their difference.
-
-    Args:
-        a, b: number of a block -> logarithm; 0 is no block.
-    Returns: None with fewer than two blocks in common.
-    """
-    blocks = [block for block in a if block and block in b]
-    if len(blocks) < 2:
-        return None
-    spread_u = _error([float(a[block]) - float(b[block]) for block in blocks])
-    one, other = (_spread(Quantity.mean([of[block] for block in blocks]), spread_u, len(blocks)) for of in (a, b))
-    return one, other
-
-
-def _by_block(runs: Sequence[ComparedRun], quantity: Definition) -> dict[_Block, Quantity]:
+def by_block(runs: Sequence[ComparedRun], quantity: Definition) -> dict[Block, Quantity]:
     """Mean of each block, over the runs that have the quantity."""
-    by_block: dict[_Block, list[ComparedRun]] = {}
+    by_block: dict[Block, list[ComparedRun]] = {}
     for run in runs:
-        block = run.index, int(run.asked.get("block") or 0), str(run.asked.get(RIG_NAME) or "")
+        block = run.index, run.block, str(run.asked.get(RIG_NAME) or "")
         by_block.setdefault(block, []).append(run)
     known = {block: ComparedCell({}, of_block).sides(quantity) for block, of_block in by_block.items()}
     return {block: Quantity.mean(sides) for block, sides in known.items() if sides}
-
-
-def _error(differences: Sequence[float]) -> float:
-    return stdev(differences) / math.sqrt(len(differences))
-
-
-def _spread(side: Quantity, spread_u: float, blocks: int) -> Quantity:
-    """The side with its half of the differences' spread."""
-    return side.with_spread(spread_u / math.sqrt(2), (blocks - 1) / 2, blocks)

@@ -27,7 +27,7 @@ from opjoule.results.comparison.settings import (
 from opjoule.results.comparison.value_words import label
 from opjoule.results.long_table import kinds_in, means
 from opjoule.runs.evaluation.quantities.definition import Definition, Quantities, Topic, told_path
-from opjoule.runs.record.job_results import stand_ins_of
+from opjoule.runs.record.job_results import caveats_of
 from opjoule.runs.record.run_record import RunRecord, reading
 from opjoule.runs.studies.definition import SYSTEM
 
@@ -85,9 +85,18 @@ COUNTED: Final = (Topic.USAGE, Topic.LATENCY)
 """Topics of counted quantities: a single repeat has no uncertainty; only the spread of runs gives one."""
 
 
+Place = tuple[tuple[str, str], ...]
+"""Axes with their values."""
+
+
+def apart_from(axes: Iterable[str], cell: Iterable[tuple[str, str]]) -> Place:
+    """A cell without the values of some axes."""
+    return tuple((axis, value) for axis, value in cell if axis not in axes)
+
+
 @dataclass(frozen=True)
 class ComparedRun:
-    """One record with a result."""
+    """One record with a result, or one phase of it."""
 
     place: Path
     simulated: bool
@@ -115,8 +124,20 @@ class ComparedRun:
     """Whether the run's own warning says that it allows no conclusion."""
     warnings: tuple[Notice, ...] = ()
     """Notices of its end, its faults, and all else that limits its figures."""
-    stand_ins: tuple[str, ...] = ()
-    """Names of the software that others stood in for."""
+    caveats: tuple[str, ...] = ()
+    """What the measured software or data are not."""
+    phase: str = ""
+    """The phase that the job of a study reported; empty for the whole work. All below is of a phase alone."""
+    operations: int = 0
+    answer: Any = None
+    not_supported: str = ""
+    """Reason why the system has no such phase; empty if it has."""
+    why: str = ""
+    """Reason why the phase has no joules; empty if it has."""
+    short_s: float | None = None
+    """Length of one execution [s], if that is too short for joules."""
+    software: str = ""
+    """Name and version that the measured software reports; empty if the job does not give them."""
 
     def number(self, path: str) -> Quantity:
         """The mean at a path; a part of a missing group has the group's reason."""
@@ -124,11 +145,35 @@ class ComparedRun:
             path = path.rpartition(".")[0]
         return self.means[path] if path else missing(Cause.ABSENT)
 
+    def definition(self, path: str) -> Definition:
+        """The quantity at a path; one without label and meaning if the study has none there."""
+        return self.quantities.get(path) or Definition(path, "", Topic.PART)
+
     def side(self, of: Definition) -> Quantity:
         """The mean as a side of a comparison: a counted one is exact for its own run."""
         number = self.number(of.key)
         counted = of.topic in COUNTED and number.value is not None and number.u is None
         return replace(number, u=0.0, reason="", cause=Cause.OTHER) if counted else number
+
+    @property
+    def cell(self) -> dict[str, str]:
+        """Axis -> value in its study: the record's own axes, and those that the job varied."""
+        return {axis: str(value) for axis, value in (self.asked.get("cell") or {}).items()}
+
+    @property
+    def system(self) -> str:
+        """The database in its study; empty for a study without databases."""
+        return self.cell.get(SYSTEM, "")
+
+    @property
+    def stratum(self) -> Place:
+        """The cell without its system: systems are compared within it."""
+        return apart_from([SYSTEM], self.cell.items())
+
+    @property
+    def block(self) -> int:
+        """Block of its campaign, from 1; 0 outside of one."""
+        return int(self.asked.get("block") or 0)
 
     @property
     def kinds(self) -> list[str]:
@@ -201,7 +246,7 @@ def read_compared(record: RunRecord, condition: Mapping[str, str] | None = None,
             answer.concluded.repeats,
             answer.concluded.too_short,
             tuple(answer.warnings),
-            stand_ins_of(record),
+            caveats_of(record),
         )
 
 

@@ -16,7 +16,7 @@ from opjoule.base.errors import BadInput, DataFault
 from opjoule.base.notices import Notice
 from opjoule.base.units import NOT_STATED, Quantity, counted
 from opjoule.energy.comparison import holm, ratio, ratio_limits, same_probability
-from opjoule.results.comparison.cell import RIG_NAME, ComparedCell, Group, sides_within_blocks
+from opjoule.results.comparison.cell import RIG_NAME, ComparedCell, Group, by_block, paired
 from opjoule.results.comparison.compared_run import (
     SHORT,
     SIDE,
@@ -278,7 +278,7 @@ def compared_sides(quantity: Definition, a: Group, b: Group, question: Question)
     without a common block."""
     apart = {SIDE, RIG, "device"} & set(question.by) or RIG in question.although
     if not apart and len({run.asked.get(RIG_NAME) for run in (*a.runs, *b.runs)}) > 1:
-        return sides_within_blocks(a.runs, b.runs, quantity)
+        return paired(by_block(a.runs, quantity), by_block(b.runs, quantity))
     one, other = a.side(quantity), b.side(quantity)
     return (one, other) if one and other else None
 

@@ -22,8 +22,6 @@ _SINGLE: Final = (
     "intervals (--repeats)."
 )
 
-WarnedRun = ComparedRun | Answer
-
 
 def print_above(console: Console, warnings: Iterable[Notice], lines: Iterable[str], *, simulated: bool) -> None:
     """Prints warnings above some lines; none is wrapped."""
@@ -32,12 +30,12 @@ def print_above(console: Console, warnings: Iterable[Notice], lines: Iterable[st
         console.print(line, soft_wrap=True)
 
 
-def is_single(runs: Sequence[WarnedRun]) -> bool:
+def is_single(runs: Sequence[ComparedRun]) -> bool:
     """Whether a cell has only one run of one repeat."""
     return len(runs) == 1 and (runs[0].repeats or 1) < 2
 
 
-def warnings_of(cells: Iterable[Sequence[WarnedRun]]) -> list[Notice]:
+def warnings_of(cells: Iterable[Sequence[ComparedRun]]) -> list[Notice]:
     """Every kind of notice in the runs of some cells once, with the names of its runs; the gravest first.
 
     The text is that of the first run. The runs' own reports have the others.
@@ -52,8 +50,7 @@ def warnings_of(cells: Iterable[Sequence[WarnedRun]]) -> list[Notice]:
             names.setdefault(key, {})[run.place.name] = None
     made = [replace(notice, runs=tuple(names[key])) for key, notice in first.items()]
     for cell in known:
-        compared = (run for run in cell if isinstance(run, ComparedRun))
-        in_order = sorted(compared, key=lambda run: run.started_utc)
+        in_order = sorted(cell, key=lambda run: run.started_utc)
         of_cell = tuple(run.place.name for run in in_order)
         made += [Notice(NoticeKind.UNSTEADY_CELL, line, runs=of_cell) for line in _unsteady_lines(in_order)]
     if single := sum(map(is_single, known)):
@@ -61,12 +58,12 @@ def warnings_of(cells: Iterable[Sequence[WarnedRun]]) -> list[Notice]:
     return sorted(made, key=lambda notice: notice.kind.rank)
 
 
-def marks_of(runs: Sequence[WarnedRun]) -> list[str]:
+def marks_of(runs: Sequence[ComparedRun]) -> list[str]:
     """Notices of one cell in one or two words each, for a column of a table."""
     return list(dict.fromkeys(notice.mark for notice in warnings_of([runs])))
 
 
-def summary_of(cells: Iterable[Sequence[WarnedRun]]) -> str:
+def summary_of(cells: Iterable[Sequence[ComparedRun]]) -> str:
     """One line for a figure: each kind of notice with the number of its runs; empty without a notice."""
     known = [list(cell) for cell in cells if cell]
     count = len({run.place for runs in known for run in runs})

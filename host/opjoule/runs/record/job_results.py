@@ -11,6 +11,8 @@ from opjoule.runs.record.run_record import RunRecord
 
 _OF_PHASE: Final = ("phase", "mark", "cell", "operations", "answer", "not_supported", "figures")
 
+SYNTHETIC: Final = "SYNTHETIC data"
+"""Caveat of a job that takes a data set and made up its data."""
 MONGODB_SERVER: Final = "mongodb.server"
 """Setting in which the loader names the server: MONGOD with its build, or another."""
 MONGOD: Final = "mongod"
@@ -41,14 +43,21 @@ def job_results(record: RunRecord) -> tuple[list[dict[str, Any]], tuple[Software
     return phases, tuple(software)
 
 
-def stand_ins_of(record: RunRecord) -> tuple[str, ...]:
-    """Names of the software that others stood in for in a record; none where its files cannot be read."""
+def stand_in_caveat(name: str) -> str:
+    """The caveat of a record in which other software was measured in place of `name`."""
+    return f"not {name}: a stand-in"
+
+
+def caveats_of(record: RunRecord) -> tuple[str, ...]:
+    """What the software and the data of a record are not; nothing on software where its files cannot be read."""
     names: dict[str, None] = {}
     with suppress(RecordFault):
         names = dict.fromkeys(software.stand_in for software in job_results(record)[1] if software.stand_in)
     if record.run.summary.settings.get(MONGODB_SERVER, MONGOD).partition(" ")[0] != MONGOD:
         names["MongoDB"] = None
-    return tuple(names)
+    study = record.document.get("plan", {}).get("study", {})
+    takes_data = any("{dataset}" in part for part in study.get("command", ()))
+    return (*map(stand_in_caveat, names), *([SYNTHETIC] if takes_data and not study.get("dataset") else []))
 
 
 def _lines(file: Path) -> list[dict[str, Any]]:

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
+from compared_records import phase_run, study_table
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from opjoule.base.units import Quantity
 from opjoule.pages.drawing.printed import SIMULATED, printed
 from opjoule.pages.plots.phases import cold_figures
-from opjoule.results.comparison.study.rows import PhaseRow, StudyTable
+from opjoule.results.comparison.compared_run import ComparedRun
 from opjoule.results.rounding import NONE
 
 TIMES = "\N{MULTIPLICATION SIGN}"
 
 
-def row(system: str, phase: str, refused: str = "", **measures: float) -> PhaseRow:
+def row(system: str, phase: str, refused: str = "", **measures: float) -> ComparedRun:
     known = {
         name: Quantity(value, 0.1 * value if name.startswith("energy") else 0.0, "") for name, value in measures.items()
     }
-    return PhaseRow("s9", {"system": system}, phase, 1, Path("record"), True, measures=known, not_supported=refused)
+    return phase_run({"system": system}, phase, 1, known, not_supported=refused)
 
 
 ROWS = (
@@ -38,14 +38,9 @@ ROWS = (
     row("two", "PUT", points_per_s=5e4, stored_bytes=3e6, energy_j=2.0, marginal_energy_j=0.5),
     row("one", "PUT", points_per_s=1e5, energy_j=1.0),
 )
-STUDY = StudyTable(
-    "s9",
-    "A study",
-    ("PUT", "ASK_COLD", "ASK"),
-    {},
-    ROWS,
-    cold={"ASK": "ASK_COLD"},
-    bars={"points_per_s": "PUT", "stored_bytes": "PUT"},
+PHASES = ("PUT", "ASK_COLD", "ASK")
+STUDY = study_table(
+    {}, ROWS, phases=PHASES, cold={"ASK": "ASK_COLD"}, bars={"points_per_s": "PUT", "stored_bytes": "PUT"}
 )
 
 
@@ -93,5 +88,5 @@ def test_bulk_measures_have_a_panel_each_with_their_joules_and_values():
 
 
 def test_a_study_that_names_neither_has_no_such_figure():
-    assert not list(cold_figures(replace(STUDY, cold={}, bars={})))
+    assert not list(cold_figures(study_table({}, ROWS, phases=PHASES)))
     assert [name for name, _ in cold_figures(replace(STUDY, rows=ROWS[4:]))] == ["s9-bulk"]

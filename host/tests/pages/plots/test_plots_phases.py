@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
+from compared_records import phase_run, study_table
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from opjoule.base.units import exact
 from opjoule.pages.drawing.printed import SIMULATED, printed
 from opjoule.pages.plots.phases import joules, seconds, study_figures
-from opjoule.results.comparison.study.rows import PhaseRow, StudyTable
+from opjoule.results.comparison.compared_run import ComparedRun
+from opjoule.results.comparison.study.rows import StudyTable
 from opjoule.results.comparison.study.table import best_csv, best_systems, best_tables, too_short
 
 PHASES = ("LOAD", "READ", "COUNT")
 
 
-def row(system: str, phase: str, rows: str = "100", **measures: float) -> PhaseRow:
+def row(system: str, phase: str, rows: str = "100", **measures: float) -> ComparedRun:
     refused = "has none" if not measures else ""
     cell = {"system": system, "rows": rows}
     known = {name: exact(value, "") for name, value in measures.items()}
-    about = "s9", cell, phase, 1, Path("record"), True
-    return PhaseRow(*about, operations=500, measures=known, not_supported=refused)
+    return phase_run(cell, phase, 1, known, operations=500, not_supported=refused)
 
 
-def study(*rows: PhaseRow) -> StudyTable:
-    return StudyTable("s9", "A study", PHASES, {"mean_s": "least"}, rows)
+def study(*rows: ComparedRun, **shown: object) -> StudyTable:
+    return study_table(**{"best": {"mean_s": "least"}, "phases": PHASES, "rows": rows, **shown})
 
 
 ROWS = (
@@ -99,7 +99,7 @@ def test_the_best_of_many_phases_stand_below_each_other():
 
 def test_no_best_is_named_of_a_phase_that_is_no_contest():
     rows = (row("one", "LOAD", mean_s=0.1), row("one", "READ", mean_s=0.1))
-    named = best_systems(replace(study(*rows), unranked=("READ",)))
+    named = best_systems(study(*rows, unranked=("READ",)))
     assert [best.phase for best in named] == ["LOAD"]
 
 
@@ -109,7 +109,7 @@ def test_quicker_systems_without_joules_are_named_beside_the_best_of_the_others(
         replace(row(name, "READ", mean_s=0.001), short_s=short_s)
         for name, short_s in (("three", 0.002), ("four", 0.001))
     ]
-    made = replace(study(*slow, *quick), best={"energy_j": "least", "mean_s": "least"})
+    made = study(*slow, *quick, best={"energy_j": "least", "mean_s": "least"})
     of_energy, of_time = best_systems(made)
     assert (of_energy.system, of_energy.too_short) == ("two", (("four", 0.001), ("three", 0.002)))
     assert of_time.mean.value == 0.001 and not of_time.too_short
@@ -130,7 +130,7 @@ def test_a_system_that_tells_no_answer_where_others_do_is_not_the_best():
 def test_a_study_of_operations_that_have_a_name_is_drawn_per_operation():
     measures = {"energy_per_operation_j": 0.02, "marginal_energy_per_operation_j": 0.01}
     rows = (row("one", "LOAD", per_row_us=40.0, calls=100, mean_s=9.0, **measures), row("two", "LOAD"))
-    ((_, draw),) = study_figures(replace(study(*rows), per="row"))
+    ((_, draw),) = study_figures(study(*rows, per="row"))
     figure = printed(draw())
     above, below = figure.axes
     assert above.get_ylabel() == "time per row [µs]" and "energy per row [J]" in below.get_ylabel()
@@ -141,7 +141,7 @@ def test_a_study_of_operations_that_have_a_name_is_drawn_per_operation():
 
 def test_the_best_system_is_stated_in_the_measures_unit():
     rows = (row("one", "LOAD", per_row_us=40.0), row("two", "LOAD", per_row_us=50.0))
-    table = replace(study(*rows), best={"per_row_us": "least"})
+    table = study(*rows, best={"per_row_us": "least"})
     assert [(best.phase, best.system) for best in best_systems(table)] == [("LOAD", "one")]
     (shown,) = best_tables(table)
     assert list(shown.columns[1].cells) == ["one 40.00\N{NO-BREAK SPACE}µs [1 run]"]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import unicodedata
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
+from compared_records import phase_run, study_table
 from opjoule.base.units import Quantity, exact, unstated
 from opjoule.pages.plots.phases import joules
-from opjoule.results.comparison.study.rows import PhaseRow, StudyTable
+from opjoule.results.comparison.compared_run import ComparedRun
+from opjoule.results.comparison.study.rows import StudyTable
 from opjoule.results.comparison.study.table import (
     best_csv,
     best_systems,
@@ -23,12 +24,12 @@ from opjoule.results.comparison.value_words import measure_words
 KEY = "energy_per_operation_j"
 
 
-def row(system: str, block: int, value: float, u: float = 0.01, k: float = 2.0) -> PhaseRow:
-    return PhaseRow("s9", {"system": system}, "LOAD", block, Path("r"), True, 100, {KEY: Quantity(value, u, "J", k)})
+def row(system: str, block: int, value: float, u: float = 0.01, k: float = 2.0) -> ComparedRun:
+    return phase_run({"system": system}, "LOAD", block, {KEY: Quantity(value, u, "J", k)})
 
 
-def study(*rows: PhaseRow) -> StudyTable:
-    return StudyTable("s9", "A study", ("LOAD",), {KEY: "least"}, rows)
+def study(*rows: ComparedRun) -> StudyTable:
+    return study_table({KEY: "least"}, rows)
 
 
 def cell_of(made: StudyTable) -> str:
@@ -65,8 +66,8 @@ def test_the_spread_of_runs_counts_and_not_only_what_each_states() -> None:
 
 def test_the_figure_has_the_interval_of_the_table() -> None:
     rows = [row("one", at, value) for at, value in enumerate((1.0, 1.5, 0.6))]
-    rows = [replace(sample, measures={"energy_j": sample.measures[KEY]}) for sample in rows]
-    mean = mean_of([sample.measures["energy_j"] for sample in rows])
+    rows = [replace(sample, means={"energy_j": sample.means[KEY]}) for sample in rows]
+    mean = mean_of([sample.means["energy_j"] for sample in rows])
     assert joules(rows, "energy_j") == (pytest.approx(mean.value), mean.u)
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from compared_records import phase_run, study_table
 from opjoule.base.units import Quantity
 from opjoule.energy.comparison import differ, ratio
-from opjoule.results.comparison.study.rows import PhaseRow, StudyTable, read_studies
+from opjoule.results.comparison.study.rows import read_studies
 from opjoule.results.comparison.study.table import best_systems, not_supported
 from study_records import study_record
 
@@ -26,7 +26,7 @@ def test_a_phase_has_the_shared_errors_of_its_stretches_together(tmp_path: Path)
         ("energy_per_operation_j", "energy_j", 100),
         ("phase_energy_j", "energy_j", 10),
     ):
-        side = row.measures[measure]
+        side = row.means[measure]
         assert side.shared[GAIN] == pytest.approx(side.value * 0.01 / 3**0.5, rel=1e-3)
         assert side.shared[GAIN] == pytest.approx(shared[f"by_phase.query.{path}"][GAIN] / parts)
         assert 0 <= side.own_u < side.standard_u
@@ -35,14 +35,14 @@ def test_a_phase_has_the_shared_errors_of_its_stretches_together(tmp_path: Path)
 def test_a_sensor_without_a_name_shares_nothing(tmp_path: Path) -> None:
     record = study_record(tmp_path / "record", "")
     [row] = read_studies([record.directory])[0].rows
-    assert row.measures["energy_j"].u > 0 and row.measures["energy_j"].shared == {}
+    assert row.means["energy_j"].u > 0 and row.means["energy_j"].shared == {}
 
 
 def test_a_phase_that_was_mostly_lost_says_why_it_has_no_joules(tmp_path: Path) -> None:
     record = study_record(tmp_path / "record", "bench", lost_s=(1.42, 1.48))
     [study] = read_studies([record.directory])
     [row] = study.rows
-    assert "energy_j" not in row.measures and row.measures["duration_s"].value == pytest.approx(0.4)
+    assert "energy_j" not in row.means and row.means["duration_s"].value == pytest.approx(0.4)
     assert row.why.startswith("not integrated (repeat 1: 30.0 % of window")
     assert not_supported(study) == [f"without joules: 1 phases {row.why}"]
 
@@ -52,12 +52,9 @@ def test_five_per_cent_are_a_difference_although_the_gain_of_their_sensor_is_les
     rows = []
     for system, mean in (("one", 1.0), ("two", 1.05)):
         for block, value in enumerate((mean, 1.002 * mean, 0.998 * mean)):
-            about = PhaseRow("s9", {"system": system}, "LOAD", block, Path("r"), False, 100)
             energy = Quantity(value, 0.086 * value, "J", shared={GAIN: 0.043 * value})
-            rows.append(replace(about, measures={"energy_j": energy}))
-    one, two = (
-        Quantity.mean([row.measures["energy_j"] for row in rows if row.system == name]) for name in ("one", "two")
-    )
+            rows.append(phase_run({"system": system}, "LOAD", block, {"energy_j": energy}))
+    one, two = (Quantity.mean([row.means["energy_j"] for row in rows if row.system == name]) for name in ("one", "two"))
     assert differ(one, two) and ratio(two, one).u < 0.01
-    [best] = best_systems(StudyTable("s9", "A study", ("LOAD",), {"energy_j": "least"}, tuple(rows)))
+    [best] = best_systems(study_table({"energy_j": "least"}, rows))
     assert best.system == "one" and best.differs

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from compared_records import phase_run
 from hypothesis import given
 from hypothesis import strategies as st
 from opjoule.base.errors import BadInput
@@ -15,8 +16,8 @@ from opjoule.base.settings import as_struct
 from opjoule.base.units import Quantity
 from opjoule.cli.commands import main
 from opjoule.cli.runs.conclusions import count_lines, observation_lines
+from opjoule.results.comparison.compared_run import ComparedRun
 from opjoule.results.comparison.index import gather
-from opjoule.results.comparison.study.rows import PhaseRow, stand_in_caveat
 from opjoule.results.comparison.study.verdicts import (
     AGREED,
     CACHED,
@@ -33,6 +34,7 @@ from opjoule.results.comparison.study.verdicts import (
     ratio_of,
     verdicts,
 )
+from opjoule.runs.record.job_results import stand_in_caveat
 from opjoule.runs.studies.definition import MISSING, Counterpart, PaperConclusion, StudyFolder, conclusion_of
 from opjoule.runs.studies.folder import find_study, known_studies
 from study_records import make
@@ -42,13 +44,13 @@ def conclusion(paper: float = 2.0, **more) -> PaperConclusion:
     return PaperConclusion("a over b", "figure 1", "bandwidth", {"system": "a"}, {"system": "b"}, paper, **more)
 
 
-def judged(*conclusions: PaperConclusion, there: list[PhaseRow], **study) -> list[PaperVerdict]:
+def judged(*conclusions: PaperConclusion, there: list[ComparedRun], **study) -> list[PaperVerdict]:
     """Verdicts on the conclusions of a study of boards, with 10 or 100 rows."""
     known = {"counts": {"rows": (10, 100)}, "said_of": {"device": "rpi4"}, **study}
     return verdicts(StudyFolder("s9", Path(), "A study", conclusions=conclusions, **known), there)
 
 
-def samples(system: str, *values: float, rows: str = "10", u: float = 0.01, **more) -> list[PhaseRow]:
+def samples(system: str, *values: float, rows: str = "10", u: float = 0.01, **more) -> list[ComparedRun]:
     cell = {"system": system, "rows": rows}
     records = [
         {
@@ -57,20 +59,12 @@ def samples(system: str, *values: float, rows: str = "10", u: float = 0.01, **mo
         }
         for value in values
     ]
-    settings = {"device": "rpi4", "storage": "sd", "scale": "1", **more.get("settings", {})}
-    about = {"too_short": more.get("too_short", False), "caveats": more.get("caveats", ())}
+    settings = more.pop("settings", {})
+    state = [f"{name}={value}" for name, value in settings.items()]
+    asked = {"device": "rpi4", "storage": "sd", "scale": "1", **settings, "state": state}
+    phase, blocks, simulated = more.pop("phase", ""), more.pop("blocks", False), more.pop("simulated", False)
     return [
-        PhaseRow(
-            "s9",
-            cell,
-            more.get("phase", ""),
-            at if more.get("blocks") else 0,
-            Path(),
-            more.get("simulated", False),
-            measures=measures,
-            settings=settings,
-            **about,
-        )
+        phase_run(cell, phase, at if blocks else 0, measures, simulated=simulated, asked=asked, **more)
         for at, measures in enumerate(records, 1)
     ]
 
@@ -124,15 +118,12 @@ def test_the_media_of_a_table_are_compared_and_a_simulated_one_is_circular():
     study = find_study("s1-dd")
     speeds = {"sd": (14.1e6, 41.3e6), "emmc": (128e6, 140e6), "ssd-usb2": (33.3e6, 35.7e6), "ssd-usb3": (153e6, 224e6)}
     there = [
-        PhaseRow(
-            "s1-dd",
+        phase_run(
             {"storage": medium, "blocks": "262144"},
             phase,
             0,
-            Path(),
-            True,
-            measures={"bandwidth_bytes_per_s": Quantity.from_standard(speed * factor, 0.01 * speed, "")},
-            settings={"device": "rpi4"},
+            {"bandwidth_bytes_per_s": Quantity.from_standard(speed * factor, 0.01 * speed, "")},
+            asked={"device": "rpi4"},
         )
         for medium, both in speeds.items()
         for phase, speed in zip(("WRITE", "READ"), both, strict=True)
@@ -172,7 +163,7 @@ def test_disk_bytes_of_a_simulation_say_whether_the_page_cache_was_dropped():
     of = replace(conclusion(2.5), measure="disk_bytes")
     for state, says in (({}, True), ({"page_cache": "keep"}, True), ({"page_cache": "drop"}, False)):
         there = [
-            replace(sample, measures={"disk_bytes": sample.measures["bandwidth"]})
+            replace(sample, means={"disk_bytes": sample.means["bandwidth"]})
             for sample in (
                 *samples("a", *A, simulated=True, settings=state),
                 *samples("b", *B, simulated=True, settings=state),
@@ -269,7 +260,7 @@ def test_what_the_records_are_not_is_part_of_the_verdict():
     (verdict,) = judged(conclusion(), there=there, said_of={})
     assert verdict.words.endswith(f"; {ELSEWHERE})")
     media = PaperConclusion("q", "w", "bandwidth", {"system": "a"}, {"system": "b", "storage": "sd"}, 2.0)
-    cells = [replace(sample, cell={**sample.cell, "storage": "sd"}) for sample in there]
+    cells = [replace(sample, asked={**sample.asked, "cell": {**sample.cell, "storage": "sd"}}) for sample in there]
     (verdict,) = judged(media, there=cells, circular={"storage": "speeds of table II"})
     assert "speeds of table II" in verdict.words
 

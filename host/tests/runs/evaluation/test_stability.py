@@ -9,7 +9,7 @@ from opjoule.base.notices import Notice, NoticeKind
 from opjoule.base.units import missing
 from opjoule.energy.operations.board_files import COLUMNS, COMPUTER, ComputerLoad
 from opjoule.energy.repeats import chi_square_probability
-from opjoule.results.answer import open_answer
+from opjoule.results.comparison.compared_run import read_compared
 from opjoule.results.comparison.run_warnings import warnings_of
 from opjoule.results.run_list import listed
 from opjoule.runs.evaluation.collection import collect
@@ -22,6 +22,7 @@ from opjoule.runs.evaluation.stability import (
     repeat_notices,
     stability_notices,
 )
+from opjoule.runs.record.run_record import RunRecord
 from raw_record import running_record
 from usual_phases import usual_phase
 
@@ -165,7 +166,7 @@ def test_the_result_the_list_and_a_comparison_have_the_notices_and_the_measureme
     assert "35, 35 %" in busy["line"] and " wrote " in unsteady["line"]
     kinds = [NoticeKind.NOTE, NoticeKind.BUSY, NoticeKind.UNSTEADY]
     assert [notice.kind for notice in listed(tmp_path).notices] == kinds
-    assert {notice.kind for notice in warnings_of([[open_answer(tmp_path)]])} == set(kinds)
+    assert {notice.kind for notice in warnings_of([[read_compared(RunRecord.open(tmp_path))]])} == set(kinds)
 
 
 def test_a_damaged_file_of_the_computers_load_is_a_fault_and_costs_no_figure(tmp_path):

@@ -264,15 +264,15 @@ def test_each_cell_has_joules_answers_and_reasons_and_is_measured_once(tmp_path,
         (system, rows) for system in ("one", "two") for rows in ("100", "1000")
     }
     for row in write_rows:
-        per_operation_j = float(row.measures["energy_j"]) / row.operations
-        assert row.measures["energy_per_operation_j"].value == pytest.approx(per_operation_j)
-        assert row.measures["energy_per_operation_j"].u > 0
+        per_operation_j = float(row.means["energy_j"]) / row.operations
+        assert row.means["energy_per_operation_j"].value == pytest.approx(per_operation_j)
+        assert row.means["energy_per_operation_j"].u > 0
     refused = [row for row in study_table.rows if row.not_supported]
-    assert {row.system for row in refused} == {"two"} and not any(row.measures for row in refused)
+    assert {row.system for row in refused} == {"two"} and not any(row.means for row in refused)
     short = [row for row in study_table.rows if row.phase == "read" and row.system == "one"]
-    assert all("10 samples" in row.why and "energy_j" not in row.measures for row in short)
+    assert all("10 samples" in row.why and "energy_j" not in row.means for row in short)
     often = [row for row in study_table.rows if row.phase == "often"]
-    assert all(row.measures["duration_s"].value == pytest.approx(0.04, rel=1e-3) for row in often)
+    assert all(row.means["duration_s"].value == pytest.approx(0.04, rel=1e-3) for row in often)
     assert all(row.short_s == pytest.approx(0.002, rel=1e-3) and row.why for row in often)
     best = {(winner.measure, dict(winner.place)["rows"]): winner.system for winner in best_systems(study_table)}
     assert best["energy_per_operation_j", "1000"] == "one"  # which works a third of the time

@@ -14,11 +14,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from compared_records import phase_run, study_table
 from opjoule.base.units import Quantity, exact
 from opjoule.cli.commands import main
 from opjoule.pages.drawing.printed import printed
 from opjoule.pages.plots.phases import curve_figures, grid_figures, series_figures
-from opjoule.results.comparison.study.rows import PhaseRow, StudyTable, read_studies
+from opjoule.results.comparison.study.rows import StudyTable, read_studies
 from opjoule.results.comparison.study.table import best_csv, best_systems, winners
 from opjoule.results.comparison.study.verdicts import same_winners, same_winners_table
 from opjoule.runs.studies.folder import find_study
@@ -209,24 +210,21 @@ def test_the_check_says_what_is_stored_and_names_what_is_wrong(tmp_path):
     assert wrong.returncode != 0 and "/no/such/book" in wrong.stderr.splitlines()[-1]
 
 
-def some_rows(blocks: int = 1) -> StudyTable:
+def some_rows(blocks: int = 1, **shown: object) -> StudyTable:
     """Two stores, three counts, two phases; the second store is the better one."""
     rows = [
-        PhaseRow(
-            "s2",
+        phase_run(
             {"system": store, "size": "0-1KiB", "records": str(count)},
             phase,
             block,
-            Path("record"),
-            True,
-            measures={"latency_mean_s": exact(latency_s * count, "s"), "energy_j": Quantity(1.0, 0.1, "J")},
+            {"latency_mean_s": exact(latency_s * count, "s"), "energy_j": Quantity(1.0, 0.1, "J")},
         )
         for store, latency_s in (("sqlite", 2e-6), ("leveldb", 1e-6))
         for count in (100, 1000, 10000)
         for phase in ("load", "get")
         for block in range(1, blocks + 1)
     ]
-    return StudyTable("s2", "S2", ("load", "get"), {"latency_mean_s": "least", "energy_j": "least"}, tuple(rows))
+    return study_table({"latency_mean_s": "least", "energy_j": "least"}, rows, name="s2", **shown)
 
 
 def test_measures_are_drawn_over_the_counts_with_a_line_for_each_store():
@@ -249,12 +247,12 @@ def test_cells_with_the_papers_store_are_counted_by_figure_count_and_phase():
     """LevelDB is the paper's at gets of 1,000 records below 1 KiB, Berkeley DB in the others."""
     axes = {"size": "0-1KiB", "data": "random", "disturb": "none", "durability": "default"}
     rows = [
-        replace(row, cell={**axes, **row.cell}, phase=phase)
+        replace(row, asked={**row.asked, "cell": {**axes, **row.cell}}, phase=phase)
         for row in some_rows(2).rows
         for phase in ("insert", "get")
         if row.phase == "get" and row.cell["records"] != "10000"
     ]
-    study = replace(some_rows(), phases=("insert", "get"), rows=tuple(rows))
+    study = study_table(some_rows().definition.best, rows, name="s2")
     counted = {(part.figure, part.place): part.by_phase for part in same_winners(study, winners("s2"))}
     for figure in ("2.2", "4.2"):
         places = [(("records", count), ("durability", "default")) for count in ("100", "1000")]
@@ -279,7 +277,7 @@ GRID = {"down": "size", "across": ["records"], "also": "space_efficiency"}
 
 
 def test_the_best_stores_are_a_grid_with_a_row_for_each_phase_and_size():
-    study = replace(some_rows(2), grid=GRID)
+    study = some_rows(2, grid=GRID)
     figures = dict(grid_figures(study))
     assert list(figures) == ["s2-winners-latency-mean-s", "s2-winners-energy-j"]
     figure = printed(figures["s2-winners-latency-mean-s"]())
@@ -294,7 +292,7 @@ def test_the_best_stores_are_a_grid_with_a_row_for_each_phase_and_size():
 
 def test_time_and_joules_of_a_phase_are_curves_over_the_counts():
     rows = [
-        replace(row, measures={"mean_s": exact(float(row.cell["records"]), "s"), "phase_energy_j": exact(2.0, "J")})
+        replace(row, means={"mean_s": exact(float(row.cell["records"]), "s"), "phase_energy_j": exact(2.0, "J")})
         for row in some_rows().rows
     ]
     figures = dict(curve_figures(replace(some_rows(), rows=tuple(rows))))
@@ -345,8 +343,8 @@ def test_every_store_has_joules_for_each_phase_and_the_best_is_named(tmp_path, m
         records = int(row.cell["records"])
         wanted = {"load": records, "insert": min(100, 4 * records), "close": 0}.get(row.phase, 100)
         assert row.operations == wanted or (row.phase == "get" and row.operations > wanted)
-        assert float(row.measures.get("energy_j", 1)) > 0 and ("energy_j" in row.measures or row.why)
-    assert any("energy_j" in row.measures for row in study.rows)  # the others are too short for it, and say so
+        assert float(row.means.get("energy_j", 1)) > 0 and ("energy_j" in row.means or row.why)
+    assert any("energy_j" in row.means for row in study.rows)  # the others are too short for it, and say so
     best = [winner for winner in best_systems(study) if winner.measure == "space_efficiency"]
     assert [winner.phase for winner in best] == ["close", "close"] and {winner.system for winner in best} <= set(
         STORES[:-1]

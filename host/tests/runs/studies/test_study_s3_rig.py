@@ -24,7 +24,7 @@ def test_every_system_gives_joules_and_the_same_answers_on_the_simulated_rig(
         assert {row.system for row in table.rows if row.phase == name} == set(SYSTEMS)
     refused = {(row.system, row.phase) for row in table.rows if row.not_supported}
     assert refused == {("berkeleydb", "LOAD_ROWS")}
-    joules = {(row.system, row.phase): float(row.measures.get("energy_per_operation_j", 0)) for row in table.rows}
+    joules = {(row.system, row.phase): float(row.means.get("energy_per_operation_j", 0)) for row in table.rows}
     assert joules["duckdb", "LOAD_ROWS"] > 0 and joules["duckdb", "READ"] > 0
     log = next(path for path in tmp_path.glob("*duckdb*/raw/run-1.log")).read_text()
     assert "50 rows: SYNTHETIC" in log

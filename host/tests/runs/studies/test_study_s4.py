@@ -393,5 +393,5 @@ def test_servers_on_the_simulated_rig_give_one_answer_and_joules(tmp_path, monke
     refused = {key for key, row in rows.items() if row.not_supported}
     assert refused == {("mongodb", f"Q{number}_COLD") for number in (1, 2, 3)}
     for system in systems:
-        measures = rows[system, "INGEST"].measures
+        measures = rows[system, "INGEST"].means
         assert min(float(measures[name]) for name in ("energy_per_operation_j", "points_per_s")) > 0

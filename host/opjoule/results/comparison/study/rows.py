@@ -7,24 +7,24 @@ import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from statistics import fmean
 from typing import Any, Final, Self
 
-from opjoule.base.errors import OpJouleError, RecordFault
+from opjoule.base.errors import OpJouleError
 from opjoule.base.names import MEDIUM
 from opjoule.base.units import Cause, Quantity, exact, missing
 from opjoule.energy.trace.parquet_file import checked_metadata
-from opjoule.results.answer import Answer, open_answer
-from opjoule.results.comparison.run_warnings import marks_of, summary_of
+from opjoule.results.comparison.compared_run import ComparedRun, read_compared
+from opjoule.results.comparison.run_warnings import summary_of
 from opjoule.results.comparison.value_words import measure_unit
-from opjoule.results.long_table import BY_PHASE, means
+from opjoule.results.long_table import BY_PHASE
 from opjoule.runs.evaluation.quantities.phases import PHASES
 from opjoule.runs.record.job_results import job_results
 from opjoule.runs.record.run_record import RunRecord
-from opjoule.runs.studies.definition import SCALE, SYSTEM
+from opjoule.runs.studies.definition import StudyFolder
 
 KIND: Final = "suite"
 _SUMMED: Final = {name: of for of in PHASES if "operation" not in (name := of.key.rpartition(".")[2])}
@@ -34,90 +34,20 @@ TIMES: Final = tuple(name for name in _SUMMED if name not in ENERGIES)
 SAMPLES_MIN: Final = 10
 """Fewest samples of a phase with an energy: in a shorter one, the samples at its ends, partly outside it, dominate."""
 
-SYNTHETIC: Final = "SYNTHETIC data"
-
-Place = tuple[tuple[str, str], ...]
-
-
-def stand_in_caveat(name: str) -> str:
-    """The caveat of a record in which other software was measured in place of `name`."""
-    return f"not {name}: a stand-in"
-
-
-def apart_from(axes: Iterable[str], cell: Iterable[tuple[str, str]]) -> Place:
-    """A cell without the values of some axes."""
-    return tuple((axis, value) for axis, value in cell if axis not in axes)
-
-
-@dataclass(frozen=True)
-class PhaseRow:
-    """What one record shows of one cell: a phase of its job, or its whole workload."""
-
-    study: str
-    cell: Mapping[str, str]
-    """Axis -> value: the record's own axes, and those that the job varied."""
-    phase: str
-    """Empty for a whole workload."""
-    block: int
-    """Block of its campaign, from 1; 0 for a workload outside of one."""
-    record: Path
-    simulated: bool
-    operations: int = 0
-    measures: Mapping[str, Quantity] = field(default_factory=dict)
-    """Quantity by measure, whose name ends in its unit; unknown ones are left out. One whose uncertainty is not stated
-    is exact in its own row."""
-    answer: Any = None
-    not_supported: str = ""
-    why: str = ""
-    """Reason why the row has no joules; empty if it has."""
-    warnings: tuple[str, ...] = ()
-    """Marks of the record's warnings."""
-    short_s: float | None = None
-    """Length of one execution [s], if that is too short for joules."""
-    too_short: bool = False
-    """Whether the record is too short for any conclusion."""
-    software: str = ""
-    """Name and version that the measured software reports; empty if the job does not give them."""
-    caveats: tuple[str, ...] = ()
-    """What the measured software or data are not."""
-    settings: Mapping[str, str] = field(default_factory=dict)
-    """Settings of the record besides its cell: board, medium, scale, seed, dataset."""
-
-    @property
-    def system(self) -> str:
-        """The database; empty for a study without databases."""
-        return self.cell.get(SYSTEM, "")
-
-    @property
-    def place(self) -> Place:
-        """The cell without its system: systems are compared within it."""
-        return apart_from([SYSTEM], self.cell.items())
-
 
 @dataclass(frozen=True)
 class StudyTable:
     """All rows of the records of one study."""
 
-    name: str
-    title: str
-    phases: tuple[str, ...]
-    best: Mapping[str, str]
-    rows: tuple[PhaseRow, ...]
+    definition: StudyFolder
+    """Title, phases, and what is ranked and drawn, as the newest record states them."""
+    rows: tuple[ComparedRun, ...]
+    """Each phase that a job reported; the means are by measure, whose name ends in its unit."""
     lacking: tuple[str, ...] = ()
     """Unusable records and phases without a report, one line each."""
     of_other_jobs: int = 0
     """Records of another version of the job, which are left out."""
-    unranked: tuple[str, ...] = ()
-    """Phases for which no best system is named."""
-    per: str = ""
-    """Name of an operation, if figures are drawn per operation."""
-    cold: Mapping[str, str] = field(default_factory=dict)
-    """Phase -> the same phase, cold."""
-    bars: Mapping[str, str] = field(default_factory=dict)
-    """Measure -> its phase."""
-    grid: Mapping[str, Any] = field(default_factory=dict)
-    """Axes of the grid of best systems."""
-    runs: tuple[tuple[Answer, ...], ...] = ()
+    runs: tuple[tuple[ComparedRun, ...], ...] = ()
     """The study's records by cell: those of one cell together, in block order."""
 
     @property
@@ -168,12 +98,6 @@ class _Measured:
         return {name: str(value) for name, value in known.items()}
 
     @property
-    def data_caveats(self) -> list[str]:
-        """That the data were made up, if the job takes a data set and none was given."""
-        takes_data = any("{dataset}" in part for part in self.study["command"])
-        return [SYNTHETIC] if takes_data and not self.study["dataset"] else []
-
-    @property
     def job(self) -> str:
         """Identity of the job, from its command and files: a different job is a different measurement."""
         return json.dumps([self.study["command"], self.study["files"]], sort_keys=True)
@@ -189,9 +113,9 @@ class _Measured:
         return self.cell, str(self.record.document.get("asked", {}).get("block"))
 
     @cached_property
-    def answer(self) -> Answer:
-        """The record's result."""
-        return open_answer(self.record)
+    def compared(self) -> ComparedRun:
+        """The record's result. Raises: RecordFault: it has none."""
+        return read_compared(self.record)
 
 
 def read_studies(records: Iterable[Path]) -> list[StudyTable]:
@@ -217,12 +141,12 @@ def _one(name: str, records: Sequence[_Measured]) -> StudyTable:
     last = list({measured.run: measured for measured in same_job}.values())
     facets = {facet: {measured.facets[facet] for measured in last} for facet in newest.facets}
     apart = [facet for facet, values in facets.items() if len(values) > 1]
-    rows: list[PhaseRow] = []
+    rows: list[ComparedRun] = []
     lacking: list[str] = []
-    cells: dict[str, list[Answer]] = {}
+    cells: dict[str, list[ComparedRun]] = {}
     for measured in last:
-        cells.setdefault(measured.cell, []).append(measured.answer)
         try:
+            cells.setdefault(measured.cell, []).append(measured.compared)
             record_rows = _rows(measured, {facet: measured.facets[facet] for facet in apart})
         except OpJouleError as error:
             lacking.append(f"{measured.record.directory.name}: {error}")
@@ -234,41 +158,29 @@ def _one(name: str, records: Sequence[_Measured]) -> StudyTable:
             if phase not in known
         ]
         rows += record_rows
-    drawn = {key: newest.study[key] for key in ("per", "cold", "bars", "grid") if key in newest.study}
-    return StudyTable(
-        name,
-        str(newest.study["called"]),
-        tuple(newest.study["phases"]),
-        dict(newest.study["best"]),
-        tuple(rows),
-        tuple(lacking),
-        len(in_time) - len(same_job),
-        tuple(newest.study.get("unranked", ())),
-        runs=tuple(map(tuple, cells.values())),
-        **drawn,
-    )
+    stated = newest.study
+    shown = {key: stated[key] for key in ("best", "unranked", "per", "cold", "bars", "grid") if key in stated}
+    phases = dict.fromkeys(stated["phases"], "")
+    definition = StudyFolder(name, Path(), str(stated["called"]), phases=phases, **shown)
+    others = len(in_time) - len(same_job)
+    return StudyTable(definition, tuple(rows), tuple(lacking), others, tuple(map(tuple, cells.values())))
 
 
-def _rows(of: _Measured, apart: Mapping[str, str]) -> list[PhaseRow]:
-    """Rows of a record. Raises: RecordFault, DataFault: no result, or an unreadable file of its job."""
-    record, study = of.record, of.study
-    if not of.answer.result:
-        raise RecordFault(of.answer.problem)
-    table = means(of.answer.concluded, of.answer.quantities)
-    marks = tuple(marks_of([of.answer]))
+def _rows(of: _Measured, apart: Mapping[str, str]) -> list[ComparedRun]:
+    """The phases of a record. Raises: RecordFault, DataFault: no result, or an unreadable file of its job."""
+    record, run = of.record, of.compared
     shortest_s = SAMPLES_MIN * _period_s(record)
     lengths: dict[str, list[float]] = {}
     for phase in record.run.marked_phases:
         lengths.setdefault(phase.name, []).append(phase.duration_s)
-    block = int(record.document.get("asked", {}).get("block") or 1)
-    has_phases = any(path.startswith(BY_PHASE) for path in table)
+    asked = {**run.asked, **of.facets, "block": run.block or 1}
+    has_phases = any(path.startswith(BY_PHASE) for path in run.means)
     unmarked = "its phase was not marked" if has_phases else "its record has no energies of phases"
     rows = []
     phases, software = job_results(record)
-    stand_ins = dict.fromkeys(made_by.stand_in for made_by in software if made_by.stand_in)
     for line in phases:
         paths = {name: f"{BY_PHASE}{line['mark']}.{name}" for name in _SUMMED}
-        known = {name: _in_its_row(table[path]) for name, path in paths.items() if path in table}
+        known = {name: _in_its_row(run.means[path]) for name, path in paths.items() if path in run.means}
         why = "" if line["not_supported"] else _why_none(known) if known else unmarked
         length_s = fmean(lengths[line["mark"]]) if known else None
         is_short = length_s is not None and length_s < shortest_s
@@ -277,25 +189,18 @@ def _rows(of: _Measured, apart: Mapping[str, str]) -> list[PhaseRow]:
             known = {name: known[name] for name in TIMES if name in known}
         reported = line["figures"].items()
         figures = {name: exact(float(value), measure_unit(name)) for name, value in reported if value is not None}
-        varied = {axis: str(value) for axis, value in line["cell"].items()}
         rows.append(
-            PhaseRow(
-                study=str(study["study"]),
-                cell={**apart, **study["cell"], **varied},
+            replace(
+                run,
+                asked={**asked, "cell": {**apart, **of.study["cell"], **line["cell"]}},
+                means={} if line["not_supported"] else _measured(known, line) | figures,
                 phase=str(line["phase"]),
-                block=block,
-                record=record.directory,
-                simulated=record.run.simulated,
                 operations=int(line["operations"]),
-                measures={} if line["not_supported"] else _measured(known, line) | figures,
                 answer=line["answer"],
                 not_supported=str(line["not_supported"]),
                 why=why,
-                warnings=marks,
                 short_s=length_s if is_short else None,
                 software="; ".join(map(str, software)),
-                caveats=(*map(stand_in_caveat, stand_ins), *of.data_caveats),
-                settings={**of.facets, SCALE: f"{float(of.facets[SCALE]):g}"},
             )
         )
     return rows
@@ -338,12 +243,12 @@ _CLOSE: Final = 1e-6
 """Relative difference of equal numbers that systems sum in different order."""
 
 
-def disagreements(rows: Sequence[PhaseRow]) -> list[str]:
+def disagreements(rows: Sequence[ComparedRun]) -> list[str]:
     """One line for each phase in which systems gave different answers for the same data."""
     answers: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in rows:
         if row.answer is not None and not row.not_supported:
-            answers.setdefault((row.place, row.phase), {}).setdefault(row.system, row.answer)
+            answers.setdefault((row.stratum, row.phase), {}).setdefault(row.system, row.answer)
     lines = []
     for (place, phase), by_system in answers.items():
         (first, expected), *others = by_system.items()

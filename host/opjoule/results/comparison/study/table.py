@@ -15,10 +15,11 @@ from opjoule.base.scripts import STUDIES, program
 from opjoule.base.terminal import print_unbroken, terminal
 from opjoule.base.units import NOT_STATED, Quantity, counted, unstated
 from opjoule.results.comparison.cell import Group
+from opjoule.results.comparison.compared_run import ComparedRun, Place
 from opjoule.results.comparison.contrasts import Contrast, judged, why_not_judged
 from opjoule.results.comparison.ranking import Ranking, ranked
-from opjoule.results.comparison.run_warnings import print_above, warnings_of
-from opjoule.results.comparison.study.rows import ENERGIES, PhaseRow, Place, StudyTable, read_studies
+from opjoule.results.comparison.run_warnings import marks_of, print_above, warnings_of
+from opjoule.results.comparison.study.rows import ENERGIES, StudyTable, read_studies
 from opjoule.results.comparison.value_words import measure_unit, measure_words
 from opjoule.results.rounding import rounded
 from opjoule.runs.evaluation.quantities.definition import Definition, Topic
@@ -115,31 +116,29 @@ def best_systems(study: StudyTable) -> list[Best]:
     A system without an answer where others have one did something else, and is not compared with them.
     """
     all_bests = []
-    answered = {(row.phase, row.place) for row in study.rows if row.answer is not None}
-    cells: dict[tuple[str, Place], list[PhaseRow]] = {}
+    answered = {(row.phase, row.stratum) for row in study.rows if row.answer is not None}
+    cells: dict[tuple[str, Place], list[ComparedRun]] = {}
     for row in study.rows:
-        same_work = row.answer is not None or (row.phase, row.place) not in answered
-        if same_work and not row.not_supported and row.phase not in study.unranked:
-            cells.setdefault((row.phase, row.place), []).append(row)
-    for measure, which in study.best.items():
+        same_work = row.answer is not None or (row.phase, row.stratum) not in answered
+        if same_work and not row.not_supported and row.phase not in study.definition.unranked:
+            cells.setdefault((row.phase, row.stratum), []).append(row)
+    for measure, which in study.definition.best.items():
         bests = [_best(measure, which, rows) for rows in cells.values()]
         all_bests += [best for best in bests if best]
     return all_bests
 
 
-def _best(measure: str, which: str, rows: Sequence[PhaseRow]) -> Best | None:
+def _best(measure: str, which: str, rows: Sequence[ComparedRun]) -> Best | None:
     """The best system of one cell; None if no system has the measure."""
-    by_system: dict[str, list[PhaseRow]] = {}
+    by_system: dict[str, list[ComparedRun]] = {}
     for row in rows:
-        if measure in row.measures:
+        if measure in row.means:
             by_system.setdefault(row.system, []).append(row)
     if not by_system:
         return None
-    of = Definition(measure, next(iter(by_system.values()))[0].measures[measure].unit, Topic.PART)
-    sides = [
-        (Group({}, (), name), Quantity.mean([row.measures[measure] for row in of_system]))
-        for name, of_system in by_system.items()
-    ]
+    of = Definition(measure, next(iter(by_system.values()))[0].means[measure].unit, Topic.PART)
+    groups = [Group({}, of_system, name) for name, of_system in by_system.items()]
+    sides = [(group, group.mean(of)) for group in groups]
     contrasts = [
         Contrast(of, a, b, side_a, side_b, cannot=why_not_judged(side_a, side_b, too_short=False))
         for (a, side_a), (b, side_b) in itertools.combinations(sides, 2)
@@ -149,7 +148,7 @@ def _best(measure: str, which: str, rows: Sequence[PhaseRow]) -> Best | None:
     too_short = _too_short(left_out) if measure.startswith(_OF_ENERGY) else ()
     best = ranking.best or next(iter(ranking.groups))
     mean = next(side for group, side in sides if group.name == best)
-    return Best(ranking, best, rows[0].phase, rows[0].place, _stated(mean), too_short)
+    return Best(ranking, best, rows[0].phase, rows[0].stratum, _stated(mean), too_short)
 
 
 def mean_of(records: Sequence[Quantity]) -> Quantity:
@@ -161,7 +160,7 @@ def _stated(mean: Quantity) -> Quantity:
     return mean if mean.is_repeated or mean.u else unstated(float(mean), mean.unit, NOT_STATED)
 
 
-def _too_short(rows: Sequence[PhaseRow]) -> tuple[tuple[str, float], ...]:
+def _too_short(rows: Sequence[ComparedRun]) -> tuple[tuple[str, float], ...]:
     """Systems whose phase was too quick for joules, the quickest first."""
     lengths: dict[str, list[float]] = {}
     for row in rows:
@@ -176,7 +175,7 @@ def best_csv(study: StudyTable) -> str:
 
     The column `paper` has the systems that are best in the cell's figures of the study's paper.
     """
-    bests, printed = best_systems(study), winners(study.name)
+    bests, printed = best_systems(study), winners(study.definition.name)
     axes = list(dict.fromkeys(axis for best in bests for axis, _ in best.place))
     last = ["system", "value", "u", "differs_from_second", "too_short_s", "paper", "simulated"]
     rows: list[list[object]] = [["measure", "phase", *axes, *last]]
@@ -199,14 +198,14 @@ TABLE: Final = "study.csv"
 def as_csv(study: StudyTable) -> str:
     """All rows as CSV: cell, phase, measures with their uncertainties."""
     axes = list(dict.fromkeys(axis for row in study.rows for axis in row.cell))
-    measures = list(dict.fromkeys(name for row in study.rows for name in row.measures))
-    stated = [name for name in measures if any(name in row.measures and row.measures[name].u for row in study.rows)]
+    measures = list(dict.fromkeys(name for row in study.rows for name in row.means))
+    stated = [name for name in measures if any(name in row.means and row.means[name].u for row in study.rows)]
     columns = [part for name in measures for part in ((name, f"{name}.u") if name in stated else (name,))]
     last = ["not_supported", "without_joules", "simulated", "record", "software", "warnings"]
     rows: list[list[object]] = [["study", *axes, "phase", "block", "operations", *columns, *last]]
     for row in study.rows:
-        values = {name: of.value for name, of in row.measures.items()}
-        values |= {f"{name}.u": of.u for name, of in row.measures.items() if of.u}
+        values = {name: of.value for name, of in row.means.items()}
+        values |= {f"{name}.u": of.u for name, of in row.means.items() if of.u}
         cells = [f"{values[name]:.9g}" if name in values else "" for name in columns]
         axis_values = [row.cell.get(axis, "") for axis in axes]
         simulated = "SIMULATED" if row.simulated else ""
@@ -214,11 +213,11 @@ def as_csv(study: StudyTable) -> str:
             row.not_supported,
             row.why,
             simulated,
-            row.record.name,
+            row.place.name,
             row.software,
-            "; ".join(dict.fromkeys((*row.warnings, *row.caveats))),
+            "; ".join(dict.fromkeys((*marks_of([row]), *row.caveats))),
         ]
-        rows.append([row.study, *axis_values, row.phase, row.block, row.operations, *cells, *more])
+        rows.append([study.definition.name, *axis_values, row.phase, row.block, row.operations, *cells, *more])
     return csv_text(rows)
 
 
@@ -259,9 +258,9 @@ def conclude_studies(folder: Path, *, json: bool = False) -> list[str]:
 def best_tables(study: StudyTable) -> list[Table]:
     """One table per measure: the best system and its value by phase and cell, the shorter axis across."""
     tables = []
-    for measure, which in study.best.items():
+    for measure, which in study.definition.best.items():
         bests = [best for best in best_systems(study) if best.measure == measure]
-        phases = [phase for phase in study.phases if any(best.phase == phase for best in bests)]
+        phases = [phase for phase in study.definition.phases if any(best.phase == phase for best in bests)]
         if not phases:
             continue
         mark = " (SIMULATED)" if study.simulated else ""

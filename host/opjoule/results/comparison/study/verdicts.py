@@ -9,10 +9,10 @@ study's [said_of] names. What else the records are not is a caveat, and part of 
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from rich.table import Table
 
@@ -20,12 +20,12 @@ from opjoule.base.names import MEDIUM
 from opjoule.base.toml_file import matches
 from opjoule.base.units import Quantity
 from opjoule.energy.comparison import difference, log_limits, same_probability
-from opjoule.results.comparison.cell import paired_logs
-from opjoule.results.comparison.compared_run import ComparedRun
+from opjoule.results.comparison.cell import ComparedCell, by_block, paired
+from opjoule.results.comparison.compared_run import ComparedRun, Place, apart_from
 from opjoule.results.comparison.contrasts import LIMIT, SINGLE_RUNS, TOO_SHORT_RUNS, adjusted_together, why_not_judged
-from opjoule.results.comparison.study.rows import KIND, PhaseRow, Place, StudyTable, apart_from, stand_in_caveat
+from opjoule.results.comparison.study.rows import KIND, StudyTable
 from opjoule.results.comparison.study.table import ONE_RUN, Winner, best_systems, winners
-from opjoule.runs.record.run import Run
+from opjoule.runs.record.job_results import stand_in_caveat
 from opjoule.runs.studies.definition import DEVICE, SCALE, PaperConclusion, StudyFolder
 
 AGREED: Final = "agreed"
@@ -144,7 +144,7 @@ def _about_one(limits: tuple[float, float], about: float) -> str:
     return NOT_AGREED if high < least or low > most else OPEN
 
 
-def verdicts(study: StudyFolder, samples: Sequence[PhaseRow]) -> list[PaperVerdict]:
+def verdicts(study: StudyFolder, samples: Sequence[ComparedRun]) -> list[PaperVerdict]:
     """The answers of each of a study's conclusions, in order; a conclusion without measurements is NOT_MEASURED."""
     answers = [answer for conclusion in study.conclusions for answer in _answers(study, conclusion, samples)]
     adjusted = adjusted_together([answer.probability for answer in answers])
@@ -165,7 +165,7 @@ def on_observation(number: str, answers: Sequence[PaperVerdict]) -> tuple[str, s
     return word, f"{counted} ({'; '.join(caveats)})" if caveats else counted
 
 
-def _answers(study: StudyFolder, of: PaperConclusion, samples: Sequence[PhaseRow]) -> list[PaperVerdict]:
+def _answers(study: StudyFolder, of: PaperConclusion, samples: Sequence[ComparedRun]) -> list[PaperVerdict]:
     one = [sample for sample in samples if sample.phase == of.phase and matches(of.of, sample.cell)]
     other = [
         sample
@@ -190,31 +190,27 @@ def _answers(study: StudyFolder, of: PaperConclusion, samples: Sequence[PhaseRow
     return answers or [PaperVerdict(of, ())]
 
 
-def _logs(measure: str, one: Sequence[PhaseRow], other: Sequence[PhaseRow]) -> Logs | None:
+def _logs(measure: str, one: Sequence[ComparedRun], other: Sequence[ComparedRun]) -> Logs | None:
     """Logarithms of a measure in two cells; None if a cell has no value, or one that is not above 0."""
-    known = [[sample for sample in samples if measure in sample.measures] for samples in (one, other)]
-    if not all(known) or min(float(sample.measures[measure]) for side in known for sample in side) <= 0:
+    of = one[0].definition(measure)
+    sides = [ComparedCell({}, cell).sides(of) for cell in (one, other)]
+    if not all(sides) or min(float(side) for cell in sides for side in cell) <= 0:
         return None
-    by_block: list[dict[int, Quantity]] = []
-    for side in known:
-        of_block: dict[int, list[Quantity]] = {}
-        for sample in side:
-            of_block.setdefault(sample.block, []).append(sample.measures[measure].log)
-        by_block.append({block: Quantity.mean(logs) for block, logs in of_block.items()})
-    if (paired := paired_logs(*by_block)) is not None:
-        return paired
-    a, b = (Quantity.mean([sample.measures[measure].log for sample in side]) for side in known)
+    blocks = [{at: side.log for at, side in by_block(cell, of).items() if at[1]} for cell in (one, other)]
+    if len(blocks[0].keys() & blocks[1].keys()) > 1:
+        return paired(*blocks, is_log=True)
+    a, b = (Quantity.mean([side.log for side in cell]) for cell in sides)
     return a, b
 
 
-def _not_the_papers(study: StudyFolder, of: PaperConclusion, samples: Sequence[PhaseRow]) -> str:
+def _not_the_papers(study: StudyFolder, of: PaperConclusion, samples: Sequence[ComparedRun]) -> str:
     """Which setting of the records is not the one that the paper says the conclusion of; empty if all are.
 
     Settings that the conclusion names itself are the paper's.
     """
     said_of = {**study.said_of, **of.said_of}
     for sample in samples:
-        known = {**sample.settings, **sample.cell}
+        known = {**_settings(sample), **sample.cell}
         for name, counts in study.counts.items():
             papers = [max(counts)] if of.largest == name else counts
             if name in known and name not in of.of and known[name] not in map(str, papers):
@@ -222,12 +218,20 @@ def _not_the_papers(study: StudyFolder, of: PaperConclusion, samples: Sequence[P
         for name, of_paper in said_of.items():
             if name not in of.of and name in known and not matches({name: of_paper}, known):
                 return f"not the paper's {_NAMED.get(name, name)}"
-        if sample.settings.get(SCALE, "1") != "1" and not all(name in sample.cell for name in study.counts):
+        if known[SCALE] != "1" and not all(name in sample.cell for name in study.counts):
             return "not the paper's size"
     return ""
 
 
-def _caveats(study: StudyFolder, of: PaperConclusion, samples: Sequence[PhaseRow]) -> tuple[str, ...]:
+def _settings(run: ComparedRun) -> dict[str, str]:
+    """Settings of a run besides its cell: board, medium, scale, and changes of the board's state."""
+    known = {name: run.asked.get(name) for name in (DEVICE, MEDIUM)}
+    known |= {SCALE: f"{float(run.asked.get(SCALE) or 1):g}"}
+    known |= dict(change.partition("=")[::2] for change in run.asked.get("state") or ())
+    return {name: str(value) for name, value in known.items() if value is not None}
+
+
+def _caveats(study: StudyFolder, of: PaperConclusion, samples: Sequence[ComparedRun]) -> tuple[str, ...]:
     """What the records are not, the gravest first."""
     simulated = any(sample.simulated for sample in samples)
     said = [SIMULATED] if simulated else []
@@ -236,41 +240,9 @@ def _caveats(study: StudyFolder, of: PaperConclusion, samples: Sequence[PhaseRow
     if simulated:
         known = {*of.to, *(of.of if of.to_phase else ())}
         said += [f"circular: {words}" for axis, words in study.circular.items() if axis in known]
-        dropped = all(sample.settings.get(_PAGE_CACHE) == "drop" for sample in samples if sample.simulated)
+        dropped = all(_settings(sample).get(_PAGE_CACHE) == "drop" for sample in samples if sample.simulated)
         said += [CACHED] if "disk" in of.measure and not dropped else []
     return tuple(dict.fromkeys([*said, *([] if {**study.said_of, **of.said_of, **of.of}.get(DEVICE) else [ELSEWHERE])]))
-
-
-def samples_of_job(table: StudyTable) -> list[PhaseRow]:
-    """Rows of a study that is a job, phase by phase."""
-    return [row for row in table.rows if not row.not_supported]
-
-
-def samples_of_workload(runs: Iterable[ComparedRun], measures: Iterable[str]) -> list[PhaseRow]:
-    """Rows of the records of a study that is a workload."""
-    names = dict.fromkeys([*measures, *JOULES])
-    samples = []
-    for run in runs:
-        cell: Mapping[str, Any] = run.asked.get("cell") or {}
-        sides = {name: run.side(of) for name in names if (of := run.quantities.get(name))}
-        settings = {name: run.asked.get(name) for name in (DEVICE, MEDIUM)}
-        settings |= {SCALE: f"{float(run.asked.get(SCALE) or 1):g}"}
-        settings |= dict(change.partition("=")[::2] for change in run.asked.get("state") or ())
-        samples.append(
-            PhaseRow(
-                name_of(run),
-                {axis: str(value) for axis, value in cell.items()},
-                "",
-                int(run.asked.get("block") or 0),
-                run.place,
-                run.simulated,
-                measures={name: side for name, side in sides.items() if side.has_interval},
-                too_short=run.too_short,
-                settings={name: str(value) for name, value in settings.items() if value is not None},
-                caveats=tuple(map(stand_in_caveat, run.stand_ins)),
-            )
-        )
-    return samples
 
 
 def name_of(run: ComparedRun) -> str:
@@ -320,11 +292,11 @@ def same_winners(study: StudyTable, printed: Sequence[Winner]) -> list[SameWinne
 
 def same_winners_table(study: StudyTable) -> Table | None:
     """A row for each figure and count, a column for each phase; None if the study prints no winners."""
-    compared = same_winners(study, winners(study.name))
+    compared = same_winners(study, winners(study.definition.name))
     if not compared:
         return None
-    phases = [phase for phase in study.phases if any(phase in part.by_phase for part in compared)]
-    subjects = ", ".join(sorted({_rig(answer.run) for cell in study.runs for answer in cell}))
+    phases = [phase for phase in study.definition.phases if any(phase in part.by_phase for part in compared)]
+    subjects = ", ".join(sorted({_rig(run) for cell in study.runs for run in cell}))
     mark = " (SIMULATED)" if study.simulated else ""
     title = f"cells with the same best system as the paper's, on {subjects}{mark}"
     table = Table("figure", "here", *phases, "all", title=title, title_justify="left", box=None)
@@ -338,6 +310,6 @@ def same_winners_table(study: StudyTable) -> Table | None:
     return table
 
 
-def _rig(run: Run) -> str:
+def _rig(run: ComparedRun) -> str:
     """Board and medium of a run."""
-    return ", ".join(filter(None, (run.asked.device, run.found.medium or run.asked.medium)))
+    return ", ".join(filter(None, (run.asked.get(DEVICE), run.settings[MEDIUM].get(MEDIUM) or run.asked.get(MEDIUM))))
