@@ -11,9 +11,10 @@ from opjoule.bench.simulation.truth_line import print_cells_line
 from opjoule.cli.record_commands import CompareOptions
 from opjoule.pages.comparison.page import comparison_page
 from opjoule.pages.plots.ratios import forest
+from opjoule.results.comparison.cell import AFTER, BEFORE
 from opjoule.results.comparison.compared_run import SIDE, ComparedRun, allowed_groups
 from opjoule.results.comparison.conclusion import print_compared, to_csv, to_json, verdict
-from opjoule.results.comparison.contrasts import AFTER, BEFORE, Question, compare
+from opjoule.results.comparison.contrasts import Question, compare
 from opjoule.results.comparison.index import gather
 from opjoule.results.comparison.settings import GROUPS
 

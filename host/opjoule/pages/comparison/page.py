@@ -20,12 +20,12 @@ from opjoule.pages.plots.cells.bars import bars
 from opjoule.pages.plots.cells.course import Drift, course, drift_of
 from opjoule.pages.plots.ratios import ratios
 from opjoule.results.answer import SIMULATED
+from opjoule.results.comparison.cell import ComparedCell, Plotted
 from opjoule.results.comparison.compared_run import NOT_JUDGED, SIDE, TWO_COSTS, ComparedRun, costs_in
 from opjoule.results.comparison.comparison import Answers, answers_of, notes
 from opjoule.results.comparison.conclusion import verdict
 from opjoule.results.comparison.contrasts import Compared
 from opjoule.results.comparison.index import ConditionRun, read_index, with_result
-from opjoule.results.comparison.plotted import Plotted, PlottedCell
 from opjoule.results.comparison.run_warnings import marks_of, methods
 from opjoule.results.comparison.sentences import sentence
 from opjoule.results.comparison.value_words import NAMED, label, listed, noun, quantity_words
@@ -258,7 +258,7 @@ def _methods(cells: Plotted | None, command: Sequence[str]) -> list[Element]:
 def _as_cells(compared: Compared) -> Plotted:
     """The groups of a comparison as cells of a figure; the compared axes give the colours."""
     by = " ".join(compared.question.by)
-    cells = [PlottedCell({by: group.label, **group.place_labels}, group.runs) for group in compared.groups]
+    cells = [ComparedCell({by: group.label, **group.place_labels}, group.runs) for group in compared.groups]
     return Plotted(cells, [by], [axis for axis in cells[0].values if axis != by])
 
 
@@ -279,7 +279,7 @@ def all_cells(cells: Plotted, folder: Path) -> Element:
     return table(head, body, "Means of every cell (95 %), and their runs", class_="cells")
 
 
-def _links(cell: PlottedCell, folder: Path) -> Element:
+def _links(cell: ComparedCell, folder: Path) -> Element:
     links = element("span", class_="links")
     for number, run in enumerate(cell.runs, 1):
         if number > 1:

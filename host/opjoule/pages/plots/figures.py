@@ -16,9 +16,9 @@ from opjoule.pages.drawing.drawing import Drawing
 from opjoule.pages.drawing.printed import printed, save
 from opjoule.pages.plots.cells import Plot, plots
 from opjoule.pages.plots.phases import cold_figures, curve_figures, grid_figures, series_figures, study_figures
+from opjoule.results.comparison.cell import ComparedCell, Plotted, check_drawable, plotted
 from opjoule.results.comparison.compared_run import ComparedRun, kind_of
 from opjoule.results.comparison.index import gather
-from opjoule.results.comparison.plotted import Plotted, PlottedCell, check_drawable, plotted
 from opjoule.results.comparison.run_warnings import SIMULATED, marks_of, warnings_of
 from opjoule.results.comparison.run_warnings import methods as methods_of
 from opjoule.results.comparison.study.rows import StudyTable, read_studies
@@ -95,7 +95,7 @@ def latex_table(plotted: Plotted) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _number(cell: PlottedCell, path: str) -> str:
+def _number(cell: ComparedCell, path: str) -> str:
     """`$1.23 \\pm 0.05$\\,mJ` or `$16 (0 to 59)$\\,kB`; a dash for a missing one, or that it is not identifiable."""
     shown = rounded_quantity(cell.number(path))
     if shown is None:

@@ -13,6 +13,7 @@ from opjoule.base.errors import OpJouleError
 from opjoule.base.notices import Notice
 from opjoule.base.scripts import program
 from opjoule.base.terminal import print_unbroken, terminal
+from opjoule.results.comparison.cell import Plotted, check_drawable, plotted
 from opjoule.results.comparison.compared_run import ComparedRun, costs, kind_of, time_beside, told_by
 from opjoule.results.comparison.conclusion import means_table, ratios, to_json
 from opjoule.results.comparison.contrasts import Compared, Contrast, Question, compare, judged_together
@@ -26,7 +27,6 @@ from opjoule.results.comparison.index import (
     read_index,
     with_result,
 )
-from opjoule.results.comparison.plotted import Plotted, check_drawable, plotted
 from opjoule.results.comparison.run_warnings import print_above, warnings_of
 from opjoule.results.comparison.sentences import factor_words, judged_words, place_words
 from opjoule.results.comparison.value_words import quantity_words, sentence_case

@@ -16,7 +16,7 @@ from opjoule.base.errors import BadInput, DataFault
 from opjoule.base.notices import Notice
 from opjoule.base.units import NOT_STATED, Quantity, counted
 from opjoule.energy.comparison import holm, ratio, ratio_limits, same_probability
-from opjoule.results.comparison.cell import RIG_NAME, ComparedCell, Group, by_block, paired
+from opjoule.results.comparison.cell import BEFORE, RIG_NAME, ComparedCell, Group, by_block, groups_by, paired
 from opjoule.results.comparison.compared_run import (
     SHORT,
     SIDE,
@@ -29,13 +29,11 @@ from opjoule.results.comparison.compared_run import (
 )
 from opjoule.results.comparison.run_warnings import marks_of, warnings_of
 from opjoule.results.comparison.settings import RIG
-from opjoule.results.comparison.value_words import listed, quantity_words, value_order
+from opjoule.results.comparison.value_words import listed, quantity_words
 from opjoule.runs.evaluation.quantities.definition import ALL_TOLD, Definition
 
 LIMIT: Final = 0.0455
 """Greatest p-value of a significant difference, in line with all stated intervals (95.45 %, k = 2)."""
-BEFORE: Final = "before"
-AFTER: Final = "after"
 TOO_SHORT_RUNS: Final = "the runs are too short"
 SINGLE_RUNS: Final = "a side is a single run"
 BESIDE: Final = "shown beside the costs that are judged"
@@ -188,7 +186,9 @@ def compare(runs: Sequence[ComparedRun], question: Question, sides: Mapping[int,
 
     Raises: BadInput: nothing to compare, or runs that are not comparable. DataFault: no two groups have the quantity.
     """
-    groups = _groups(runs, question, sides)
+    groups = groups_by(question.by, runs, sides)
+    if question.against and question.against not in (names := {group.name for group in groups}):
+        raise BadInput(f"--against {question.against}: there are {', '.join(sorted(names))}")
     strata = [[group.runs for group in members] for _, members in itertools.groupby(groups, lambda of: of.stratum)]
     notes = check_comparable(strata, question.by, question.although)
     quantities, left_out = _quantities(runs, question.metrics), list[str]()
@@ -288,41 +288,6 @@ def why_not_judged(a: Quantity, b: Quantity, *, too_short: bool) -> str:
     if too_short:
         return TOO_SHORT_RUNS
     return "" if a.is_repeated and b.is_repeated else SINGLE_RUNS
-
-
-def _groups(runs: Sequence[ComparedRun], question: Question, sides: Mapping[int, str] | None) -> list[Group]:
-    if not runs:
-        raise BadInput("there is no run with a result to compare")
-    apart = sorted({axis for run in runs for axis in run.condition} - set(question.by))
-    by_group: dict[tuple[tuple[str, ...], str], list[ComparedRun]] = {}
-    for number, run in enumerate(runs):
-        name = sides[number] if sides else " ".join(run.value(axis) for axis in question.by)
-        by_group.setdefault((tuple(run.value(axis) for axis in apart), name), []).append(run)
-    ranks: dict[tuple[str, ...] | str, int] = {}
-    for parts, members in by_group.items():
-        rank = min(run.rank for run in members)
-        for part in parts:
-            ranks[part] = min(rank, ranks.get(part, rank))
-
-    def place(at: tuple[tuple[str, ...], str]) -> list[object]:
-        """In the campaign's order, else by name; before and after in that order."""
-        values, name = at
-        of_values = ranks[values], [value_order(value) for value in values]
-        return [*of_values, ranks[name], name != BEFORE, value_order(name)]
-
-    axes = apart if question.by == (SIDE,) else [*apart, *question.by]
-    among = {axis: {run.value(axis) for run in runs} for axis in axes}
-    groups = [
-        Group(dict(zip(apart, at[0], strict=True)), by_group[at], at[1], question.by, among)
-        for at in sorted(by_group, key=place)
-    ]
-    names = {group.name for group in groups}
-    if len(names) < 2:
-        what = f"--by {','.join(question.by)}" if question.by != (SIDE,) else "--before and --after"
-        raise BadInput(f"{what}: all runs with a result are of '{names.pop()}': there is nothing to compare it with")
-    if question.against and question.against not in names:
-        raise BadInput(f"--against {question.against}: there are {', '.join(sorted(names))}")
-    return groups
 
 
 def _pairs(groups: Sequence[Group], question: Question) -> list[tuple[Group, Group]]:

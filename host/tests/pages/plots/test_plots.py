@@ -20,9 +20,9 @@ from opjoule.pages.plots import figures
 from opjoule.pages.plots.cells import Plot
 from opjoule.pages.plots.figures import FIGURES, csv_table, latex_table, methods, write_figures
 from opjoule.pages.plots.ratios import forest
+from opjoule.results.comparison.cell import plotted
 from opjoule.results.comparison.contrasts import Question, compare
 from opjoule.results.comparison.index import ConditionRun, gather, write_index
-from opjoule.results.comparison.plotted import plotted
 from opjoule.results.long_table import NOT_IDENTIFIABLE
 from opjoule.runs.studies.definition import EXACT, Counterpart
 from opjoule.runs.studies.folder import find_study

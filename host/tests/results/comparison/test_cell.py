@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 from compared_records import run_of
 from opjoule.base.units import Quantity
-from opjoule.results.comparison.cell import ComparedCell
+from opjoule.results.comparison.cell import ComparedCell, plotted
 from opjoule.results.comparison.contrasts import Question, compare
 from opjoule.results.comparison.index import gather, means_of, read_index
-from opjoule.results.comparison.plotted import plotted
 from opjoule.runs.evaluation.quantities.definition import Definition, Quantities, Topic, over_repeats
 from opjoule.runs.record.json_file import plain
 from opjoule.runs.record.result import RepeatValues

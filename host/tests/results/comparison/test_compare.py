@@ -19,8 +19,8 @@ from opjoule.base.units import Quantity
 from opjoule.cli.commands import main
 from opjoule.energy.comparison import holm, same_probability
 from opjoule.energy.repeats import student_probability
+from opjoule.results.comparison.cell import plotted
 from opjoule.results.comparison.index import ConditionRun, gather, write_index
-from opjoule.results.comparison.plotted import plotted
 
 BAD_INPUT, NO_ANSWER = 2, 5
 

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 from compared_records import made
+from opjoule.results.comparison.cell import AFTER, BEFORE
 from opjoule.results.comparison.compared_run import SIDE
-from opjoule.results.comparison.contrasts import AFTER, BEFORE, Compared, Question, compare
+from opjoule.results.comparison.contrasts import Compared, Question, compare
 from opjoule.results.comparison.index import gather
 from opjoule.results.comparison.sentences import NO_DIFFERENCE, UNDECIDED, follows_words, sentence
 from plotted_runs import ABOVE_IDLE, make_campaign

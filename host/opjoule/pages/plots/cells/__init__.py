@@ -6,7 +6,7 @@ from importlib import import_module
 from pathlib import Path
 
 from opjoule.pages.drawing.drawing import Drawing
-from opjoule.results.comparison.plotted import Plotted
+from opjoule.results.comparison.cell import Plotted
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from typing import Final
 
 from opjoule.pages.drawing.drawing import Bar, Bars, Dot, Drawing, interval
 from opjoule.pages.plots.cells import Plot
+from opjoule.results.comparison.cell import ComparedCell, Plotted, known
 from opjoule.results.comparison.compared_run import kind_of
-from opjoule.results.comparison.plotted import Plotted, PlottedCell, known
 from opjoule.results.comparison.value_words import quantity_words
 from opjoule.results.rounding import scaled
 from opjoule.runs.evaluation.quantities.definition import Definition
@@ -72,7 +72,7 @@ def _bars(plotted: Plotted, of: Number) -> Bars:
     return Bars(words, shown, made, plotted.groups, len(plotted.series))
 
 
-def _place(plotted: Plotted, cell: PlottedCell) -> tuple[int, int]:
+def _place(plotted: Plotted, cell: ComparedCell) -> tuple[int, int]:
     return plotted.groups.index(plotted.group_of(cell)), plotted.series.index(plotted.series_of(cell))
 
 

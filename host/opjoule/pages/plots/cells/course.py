@@ -11,7 +11,7 @@ from opjoule.base.coverage import student_t
 from opjoule.base.units import Quantity
 from opjoule.pages.drawing.drawing import Chart, Drawing, DrawnAxis, Point
 from opjoule.pages.plots.cells import Plot
-from opjoule.results.comparison.plotted import Plotted
+from opjoule.results.comparison.cell import Plotted
 from opjoule.results.rounding import percent
 from opjoule.runs.evaluation.quantities.definition import Definition
 

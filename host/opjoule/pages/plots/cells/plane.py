@@ -7,7 +7,7 @@ from typing import Final
 from opjoule.base.units import Quantity
 from opjoule.pages.drawing.drawing import Chart, Drawing, DrawnAxis, Point
 from opjoule.pages.plots.cells import Plot
-from opjoule.results.comparison.plotted import ENERGY, THROUGHPUT, Plotted, PlottedCell
+from opjoule.results.comparison.cell import ENERGY, THROUGHPUT, ComparedCell, Plotted
 from opjoule.results.rounding import OPERATIONS, quantity_text, scaled
 
 NAMED: Final = 3
@@ -30,7 +30,7 @@ def energy_and_throughput(plotted: Plotted) -> Drawing | None:
 
 
 def _plane(
-    plotted: Plotted, cells: Sequence[tuple[PlottedCell, Quantity, Quantity]], words: str, unit: str, better: str
+    plotted: Plotted, cells: Sequence[tuple[ComparedCell, Quantity, Quantity]], words: str, unit: str, better: str
 ) -> Drawing | None:
     known = [(cell, x, y) for cell, x, y in cells if x.value is not None and y.value is not None]
     if not known:

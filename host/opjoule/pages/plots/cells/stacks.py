@@ -4,7 +4,7 @@ from typing import Final
 
 from opjoule.pages.drawing.drawing import Bar, Bars, Drawing, interval
 from opjoule.pages.plots.cells import Plot
-from opjoule.results.comparison.plotted import TOTAL, Plotted
+from opjoule.results.comparison.cell import TOTAL, Plotted
 from opjoule.results.long_table import NOT_IDENTIFIABLE
 from opjoule.results.rounding import quantity_text, scaled
 
