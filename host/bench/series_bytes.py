@@ -56,7 +56,7 @@ def set_up(system: str, folder: Path, given: dict[str, str]) -> str:
     from opjoule.boards.databases import database_called  # noqa: PLC0415
     from opjoule.boards.programs.runner import Runner  # noqa: PLC0415
     from opjoule.boards.server import ServerPrograms, ServerSetup  # noqa: PLC0415
-    from opjoule.runs.studies.command.wheels import fetch_jar  # noqa: PLC0415
+    from opjoule.runs.studies.wheels import fetch_jar  # noqa: PLC0415
 
     database = database_called(system)
     assert database, system

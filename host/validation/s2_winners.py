@@ -28,10 +28,10 @@ from typing import Final
 from opjoule.base.units import exact
 from opjoule.boards.server import filled
 from opjoule.results.comparison.compared_run import ComparedRun
-from opjoule.results.comparison.study.rows import StudyTable
-from opjoule.results.comparison.study.table import BEST_TABLE, best_csv, best_systems, winners
-from opjoule.results.comparison.study.verdicts import RECORDS, same_winners
+from opjoule.results.comparison.study_best import BEST_TABLE, best_csv, best_systems, winners
+from opjoule.results.comparison.study_rows import StudyTable
 from opjoule.results.comparison.value_words import measure_unit
+from opjoule.results.comparison.verdicts import RECORDS, same_winners
 from opjoule.runs.evaluation.quantities.definition import Quantities
 from opjoule.runs.studies.definition import SYSTEM, Part, StudyFolder
 from opjoule.runs.studies.folder import find_study

@@ -31,7 +31,7 @@ from opjoule.campaign.axes import UntilNarrow
 from opjoule.campaign.equal_rate import at_equal_rate
 from opjoule.campaign.measurement import program_commit
 from opjoule.campaign.more_blocks import asks_for_more
-from opjoule.pages.comparison.page import write_campaign_page
+from opjoule.pages.comparison import write_campaign_page
 from opjoule.results.comparison.comparison import commands_json, print_campaign
 from opjoule.results.comparison.index import (
     NOT_MEASURED,

@@ -22,7 +22,7 @@ from opjoule.base.units import counted
 from opjoule.campaign.campaign import Campaign, Cell, this_program
 from opjoule.campaign.fleet_link import Gathering, Link, Range, RigGone, SchedulerGone
 from opjoule.campaign.fleet_rig import RIG, About, Job, Outcome, Parcel, RigService, Waiting, campaign_id
-from opjoule.pages.comparison.page import write_campaign_page
+from opjoule.pages.comparison import write_campaign_page
 from opjoule.runs.measuring.progress import in_words
 from opjoule.runs.record.run_record import RunRecord
 

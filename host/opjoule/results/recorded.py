@@ -17,8 +17,7 @@ from opjoule.energy.operations.operation_table import OperationTable
 from opjoule.energy.operations.tables import read_parquet
 from opjoule.energy.trace.journal import read_trace
 from opjoule.energy.trace.power_trace import PowerTrace
-from opjoule.results.packing import Floats
-from opjoule.results.tracks import Lane, LostStretch, Track
+from opjoule.results.tracks import Floats, Lane, LostStretch, Track
 from opjoule.runs.evaluation.evidence import CorrectedTrace
 from opjoule.runs.record.run import Run
 from opjoule.runs.record.run_record import RunRecord

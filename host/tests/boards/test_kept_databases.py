@@ -23,8 +23,8 @@ from opjoule.boards.profiles import find_profile
 from opjoule.boards.rig.board import board_on
 from opjoule.cli.commands import main, parse
 from opjoule.cli.measure.planning import make_plan
-from opjoule.runs.studies.ycsb.properties import YcsbCore, check_space
-from opjoule.runs.studies.ycsb.study import YcsbStudy
+from opjoule.runs.studies.properties import YcsbCore, check_space
+from opjoule.runs.studies.ycsb import YcsbStudy
 
 ROOT = Path(__file__).resolve().parents[3]
 LOADER = ROOT / "build" / "loader" / "loader"

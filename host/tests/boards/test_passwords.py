@@ -21,7 +21,7 @@ from opjoule.boards.connection.ssh import SshConnection
 from opjoule.boards.rig.file import read_rig
 from opjoule.cli.failures import reporting_failures
 from opjoule.runs.record.run_record import RunRecord
-from opjoule.runs.studies.command.study import CommandStudy
+from opjoule.runs.studies.command import CommandStudy
 
 ROOT = Path(__file__).resolve().parents[3]
 PLANTED = "gehe1m-Wort"

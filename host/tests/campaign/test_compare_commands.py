@@ -19,7 +19,7 @@ from opjoule.cli.commands import main
 from opjoule.results.comparison.index import read_index
 from opjoule.runs.record.run import program_of, title_of
 from opjoule.runs.record.run_record import RunRecord
-from opjoule.runs.studies.command.study import CommandStudy
+from opjoule.runs.studies.command import CommandStudy
 
 ROOT = Path(__file__).resolve().parents[3]
 RIG = ["compare", "--device", "rpi4", "--simulate"]

@@ -16,7 +16,7 @@ import pytest
 from loopback_rig import RUN_THROUGH, rig  # noqa: F401 (a fixture)
 from opjoule.base.errors import BadInput
 from opjoule.runs.record.run_record import RunRecord
-from opjoule.runs.studies.ycsb.properties import NOT_YCSBS, VERSION, YcsbCore, check_settings, expected_operations
+from opjoule.runs.studies.properties import NOT_YCSBS, VERSION, YcsbCore, check_settings, expected_operations
 
 ROOT = Path(__file__).resolve().parents[3]
 LOADER = ROOT / "build/loader/loader"

@@ -20,7 +20,7 @@ from opjoule.cli.twin import runs_to_make
 from opjoule.energy.trace.imported.trace_file import read_trace_file
 from opjoule.runs.evaluation.trace_result import STATED_VOLTAGE
 from opjoule.runs.record.result import read_result
-from opjoule.runs.studies.ycsb.properties import check_space
+from opjoule.runs.studies.properties import check_space
 
 SIMULATED = ["--db", "leveldb", "--device", "rpi4", "--simulate", "--dry-run"]
 CASES = Cases()

@@ -20,7 +20,7 @@ TERMS = (
 )
 HOMES = {
     "session": ["boards/connection/sessions.py"],
-    "harness": ["runs/evaluation/repeat_energy.py", "runs/studies/ycsb/"],
+    "harness": ["runs/evaluation/repeat_energy.py", "runs/studies/ycsb.py"],
     "record": [
         "runs/record/",
         "cli/record.py",

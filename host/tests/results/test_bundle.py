@@ -14,9 +14,9 @@ import pytest
 from opjoule.cli.commands import main
 from opjoule.pages.plots import figures
 from opjoule.results.bundle import CHECKSUMS, CRATE, Redaction
-from opjoule.results.comparison.study.verdicts import AGREED
+from opjoule.results.comparison.verdicts import AGREED
 from opjoule.runs.record.run_record import RunRecord
-from opjoule.runs.studies.command.study import JobStudy
+from opjoule.runs.studies.command import JobStudy
 from opjoule.runs.studies.folder import find_study
 from plotted_runs import make_campaign
 from report_record import make_record
@@ -289,7 +289,7 @@ def test_a_study_s_bundle_holds_all_that_its_verdicts_are_made_of(
     said = capsys.readouterr().out
     [again] = [line for line in said.splitlines() if line.startswith("draw again ")]
     assert (opened / f"study/{study}/study.toml").is_file() and (opened / "run-record.md").is_file()
-    assert (opened / "program/host/opjoule/results/comparison/study/verdicts.py").is_file()
+    assert (opened / "program/host/opjoule/results/comparison/verdicts.py").is_file()
     monkeypatch.chdir(tmp_path)
     assert main(["runs", *again.split()[3:]]) == 0
     packed = {path.name: path.read_bytes() for path in (opened / "figures").iterdir()}

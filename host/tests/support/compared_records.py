@@ -12,7 +12,7 @@ from msgspec import convert
 from opjoule.base.units import Quantity
 from opjoule.results.answer import Answer
 from opjoule.results.comparison.compared_run import ComparedRun
-from opjoule.results.comparison.study.rows import StudyTable
+from opjoule.results.comparison.study_rows import StudyTable
 from opjoule.results.long_table import means
 from opjoule.runs.evaluation.quantities.definition import Quantities
 from opjoule.runs.record.result import Conclusion

@@ -32,11 +32,11 @@ from opjoule.cli.measure.planning import known_s, make_plan, rig_notices
 from opjoule.results.comparison.comparison import answers_of
 from opjoule.results.comparison.index import with_result
 from opjoule.results.comparison.power import Spread, contrast_count, power_words
-from opjoule.results.comparison.study.table import conclude_studies
+from opjoule.results.comparison.study_best import conclude_studies
 from opjoule.runs.measuring.plan import Plan
 from opjoule.runs.measuring.progress import in_words
 from opjoule.runs.record.directory import check_folder
-from opjoule.runs.studies.command.study import JobStudy
+from opjoule.runs.studies.command import JobStudy
 
 Lacks = Mapping[str, set[str]]
 """What a dry run finds missing, in words -> the conditions that are left out for it. A missing rig leaves out none, and

@@ -18,7 +18,7 @@ from opjoule.base.toml_file import axis_values, check_match, combinations, match
 from opjoule.campaign.axes import AXES, BLOCKS_LIMIT, UntilNarrow, axis, fields_of
 from opjoule.cli.measure.options import JobOptions, PlanningOptions, StudyWorkloadOptions, YcsbOptions
 from opjoule.cli.options import Percent, RepeatCount, Seed, twin_profile
-from opjoule.runs.studies.ycsb.properties import EQUAL
+from opjoule.runs.studies.properties import EQUAL
 
 NOT_OF_A_CELL: Final = (*("out", "json", "dry_run", "repeats", "seed", "until_u", "repeats_limit", "help", "version"),)
 """Options that the campaign sets itself, or that have no meaning in a campaign."""

@@ -46,7 +46,7 @@ from opjoule.cli.failures import ENDING
 from opjoule.cli.measure.command import alone_here, check_here, check_plans, exit_status, measure_again
 from opjoule.cli.measure.options import PlanningOptions
 from opjoule.cli.measure.planning import make_plan, rig_notices
-from opjoule.pages.comparison.page import write_campaign_page
+from opjoule.pages.comparison import write_campaign_page
 from opjoule.runs.measuring.plan import Plan
 from opjoule.runs.record.directory import held
 

@@ -61,9 +61,9 @@ from opjoule.runs.measuring.progress import PhaseProgress
 from opjoule.runs.measuring.supply_path import stated_in
 from opjoule.runs.record.directory import check_out, free_directory, made_directory
 from opjoule.runs.record.run_record import RunRecord
-from opjoule.runs.studies.command.study import CommandStudy
-from opjoule.runs.studies.ycsb.properties import check_space, ignored_words, parse_properties
-from opjoule.runs.studies.ycsb.study import YcsbStudy
+from opjoule.runs.studies.command import CommandStudy
+from opjoule.runs.studies.properties import check_space, ignored_words, parse_properties
+from opjoule.runs.studies.ycsb import YcsbStudy
 
 _LIMIT_S: Final = 60
 FILES_MIN: Final = 256

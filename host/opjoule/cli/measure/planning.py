@@ -39,10 +39,10 @@ from opjoule.runs.measuring.supply_path import (
 from opjoule.runs.record.json_file import DAMAGE
 from opjoule.runs.record.phases import MIX, Role
 from opjoule.runs.record.run_record import RUN_SCHEMA
-from opjoule.runs.studies.command.study import CommandStudy, JobStudy
+from opjoule.runs.studies.command import CommandStudy, JobStudy
 from opjoule.runs.studies.folder import find_study
 from opjoule.runs.studies.interface import Study
-from opjoule.runs.studies.ycsb.properties import (
+from opjoule.runs.studies.properties import (
     DEFAULT_OPERATIONS,
     DEFAULT_RECORDS,
     EQUAL,
@@ -59,7 +59,7 @@ from opjoule.runs.studies.ycsb.properties import (
     parse_properties,
     whole_number,
 )
-from opjoule.runs.studies.ycsb.study import HARNESS_S, RUN_WARM_UP, WARM_UP, YcsbStudy
+from opjoule.runs.studies.ycsb import HARNESS_S, RUN_WARM_UP, WARM_UP, YcsbStudy
 
 SEED = 1
 """Seed of keys, values and order if none is given."""

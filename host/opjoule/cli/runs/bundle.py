@@ -14,7 +14,7 @@ from opjoule.base.units import counted
 from opjoule.cli.failures import one_line
 from opjoule.cli.runs.conclusions import write_conclusions
 from opjoule.cli.runs.options import BundleOptions, OpenOptions
-from opjoule.pages.comparison.page import write_campaign_page
+from opjoule.pages.comparison import write_campaign_page
 from opjoule.results.bundle import (
     RECORDS,
     Described,

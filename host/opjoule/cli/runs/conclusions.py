@@ -13,8 +13,8 @@ from opjoule.base.files import csv_text, write_whole
 from opjoule.base.terminal import terminal
 from opjoule.cli.runs.options import ConclusionsOptions
 from opjoule.results.comparison.index import gather
-from opjoule.results.comparison.study.rows import StudyTable, read_studies
-from opjoule.results.comparison.study.verdicts import (
+from opjoule.results.comparison.study_rows import StudyTable, read_studies
+from opjoule.results.comparison.verdicts import (
     SIMULATED,
     Logs,
     PaperVerdict,

@@ -7,8 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from opjoule.pages.drawing.page import Element, asset, element, embedded_json, text_file
-from opjoule.results.packing import pack_times
-from opjoule.results.tracks import Lane, LostStretch, PhaseSpan, Track, phase_kind
+from opjoule.results.tracks import Lane, LostStretch, PhaseSpan, Track, pack_times, phase_kind
 
 
 def chart_scripts(content: Mapping[str, Any]) -> str:

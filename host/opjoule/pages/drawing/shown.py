@@ -12,8 +12,8 @@ import numpy as np
 from opjoule.pages.drawing.drawing import Bar, Bars, Chart, Drawing, Mark, Point, Ratio, Ratios
 from opjoule.pages.drawing.page import Child, Element, element, row, table
 from opjoule.pages.drawing.scales import REACH, Limits, Scale, limits_from_zero, stacked, tick_words
-from opjoule.results.packing import Floats
 from opjoule.results.rounding import NONE, chance_number, percent, with_limits
+from opjoule.results.tracks import Floats
 
 WIDTH: Final = 400
 """Width of a drawing in its own units; the size of its letters (drawing.css) is legible on any screen."""

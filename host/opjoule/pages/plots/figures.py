@@ -21,8 +21,8 @@ from opjoule.results.comparison.compared_run import ComparedRun, kind_of
 from opjoule.results.comparison.index import gather
 from opjoule.results.comparison.run_warnings import SIMULATED, marks_of, warnings_of
 from opjoule.results.comparison.run_warnings import methods as methods_of
-from opjoule.results.comparison.study.rows import StudyTable, read_studies
-from opjoule.results.comparison.study.table import BEST_TABLE, TABLE, as_csv, best_csv
+from opjoule.results.comparison.study_best import BEST_TABLE, TABLE, as_csv, best_csv
+from opjoule.results.comparison.study_rows import StudyTable, read_studies
 from opjoule.results.comparison.value_words import noun
 from opjoule.results.rounding import MINUS, NONE, rounded_quantity
 from opjoule.runs.studies.definition import DEVICE, StudyFolder

@@ -11,8 +11,8 @@ from typing import Final
 from opjoule.base.units import NOT_STATED, Quantity, unstated
 from opjoule.pages.drawing.drawing import Bar, Bars, Chart, Drawing, DrawnAxis, Grid, Point, interval
 from opjoule.results.comparison.compared_run import ComparedRun, Place, apart_from
-from opjoule.results.comparison.study.rows import StudyTable
-from opjoule.results.comparison.study.table import Best, best_systems, mean_of, value_words
+from opjoule.results.comparison.study_best import Best, best_systems, mean_of, value_words
+from opjoule.results.comparison.study_rows import StudyTable
 from opjoule.results.comparison.value_words import measure_unit, measure_words
 from opjoule.results.rounding import NONE, rounded
 

@@ -19,9 +19,8 @@ from opjoule.pages.drawing.chart import (
 from opjoule.pages.drawing.page import element, page, section
 from opjoule.pages.drawing.shown import KINDS
 from opjoule.pages.report import sections
-from opjoule.pages.report.activity_stack import activity_stack
-from opjoule.pages.report.figure import trace_figure
 from opjoule.pages.report.latency_histogram import latency_histogram
+from opjoule.pages.report.pictures import activity_stack, trace_figure
 from opjoule.pages.report.provenance import losses, provenance, sensor_errors
 from opjoule.pages.report.sections import phases_table, repeats_table
 from opjoule.pages.report.timeline import Timeline, read_timeline

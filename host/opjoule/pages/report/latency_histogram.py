@@ -15,7 +15,7 @@ from opjoule.energy.operations.operation_table import OperationTable
 from opjoule.pages.drawing.page import Element, element
 from opjoule.pages.drawing.scales import Scale
 from opjoule.pages.drawing.shown import KINDS, WIDTH, drawing, legend, line, text, x_axis, y_axis
-from opjoule.results.packing import Floats
+from opjoule.results.tracks import Floats
 
 BINS_PER_DECADE = 20
 HEIGHT = 210

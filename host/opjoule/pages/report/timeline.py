@@ -11,7 +11,6 @@ from opjoule.energy.operations.operation_table import Latency, OperationTable
 from opjoule.energy.operations.tables import read_operations
 from opjoule.energy.trace.power_trace import PowerTrace
 from opjoule.pages.report.latency_histogram import LatencyCounts, counted_latency
-from opjoule.results.packing import Floats
 from opjoule.results.recorded import (
     TimeAxis,
     ToSeconds,
@@ -22,7 +21,7 @@ from opjoule.results.recorded import (
     system_track,
     table_of,
 )
-from opjoule.results.tracks import Lane, LostStretch, PhaseSpan, SampleParts, Track, sampled_track
+from opjoule.results.tracks import Floats, Lane, LostStretch, PhaseSpan, SampleParts, Track, sampled_track
 from opjoule.runs.record.phases import Role
 from opjoule.runs.record.run import Run
 from opjoule.runs.record.run_record import RunRecord

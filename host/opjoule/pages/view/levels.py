@@ -18,10 +18,9 @@ from opjoule.base.files import rewriting
 from opjoule.energy.step_integral import NS
 from opjoule.energy.trace.parquet_file import StretchReader, around
 from opjoule.energy.trace.power_trace import PowerTrace
-from opjoule.results.packing import Floats
 from opjoule.results.recorded import TimeAxis
 from opjoule.results.run import OpenedRun
-from opjoule.results.tracks import LostStretch, SampleParts, Track, grouped, joined, sample_cells, sampled_track
+from opjoule.results.tracks import Floats, LostStretch, SampleParts, Track, grouped, joined, sample_cells, sampled_track
 from opjoule.runs.record.run_record import DIGEST
 
 POWER: Final = "power_w"

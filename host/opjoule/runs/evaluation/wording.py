@@ -18,7 +18,7 @@ from opjoule.runs.record.phases import Role
 from opjoule.runs.record.result import PER_OPERATION, stand_in
 from opjoule.runs.record.run import Generator, Run, title_of
 from opjoule.runs.studies.definition import SYSTEM, in_words
-from opjoule.runs.studies.ycsb.properties import MIX_BLOCK, ignored_words
+from opjoule.runs.studies.properties import MIX_BLOCK, ignored_words
 
 
 @dataclass(frozen=True)

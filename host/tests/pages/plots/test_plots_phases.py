@@ -11,8 +11,8 @@ from opjoule.base.units import exact
 from opjoule.pages.drawing.printed import SIMULATED, printed
 from opjoule.pages.plots.phases import joules, seconds, study_figures
 from opjoule.results.comparison.compared_run import ComparedRun
-from opjoule.results.comparison.study.rows import StudyTable
-from opjoule.results.comparison.study.table import best_csv, best_systems, best_tables, too_short
+from opjoule.results.comparison.study_best import best_csv, best_systems, best_tables, too_short
+from opjoule.results.comparison.study_rows import StudyTable
 
 PHASES = ("LOAD", "READ", "COUNT")
 

@@ -9,7 +9,7 @@ from opjoule.energy.operations.tables import ATTRIBUTION
 from opjoule.energy.trace.parquet_file import write_parquet
 from opjoule.pages.drawing.page import text_of
 from opjoule.pages.drawing.shown import WIDTH
-from opjoule.pages.report.activity_stack import LEFT, RIGHT, activity_stack, told_parts
+from opjoule.pages.report.pictures import LEFT, RIGHT, activity_stack, told_parts
 from opjoule.pages.report.terminal import part_rows
 from opjoule.runs.evaluation.wording import YCSB as WORDING
 from report_record import make_record

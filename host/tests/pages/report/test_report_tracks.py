@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from opjoule.results.packing import STEPS, UNKNOWN, pack_times, pack_values
-from opjoule.results.tracks import SampleParts, Track, joined, sampled_track
+from opjoule.results.tracks import STEPS, UNKNOWN, SampleParts, Track, joined, pack_times, pack_values, sampled_track
 
 
 def unpacked(packed: dict[str, Any], width: int) -> np.ndarray[Any, Any]:

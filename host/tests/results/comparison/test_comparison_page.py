@@ -18,7 +18,7 @@ from opjoule.base.units import Quantity, exact
 from opjoule.cli.commands import main
 from opjoule.energy.comparison import holm, ratio_limits
 from opjoule.energy.repeats import student_probability, student_t_of
-from opjoule.pages.comparison.page import write_campaign_page
+from opjoule.pages.comparison import write_campaign_page
 from opjoule.pages.drawing.drawing import Mark, Ratio
 from opjoule.pages.drawing.scales import Scale
 from opjoule.pages.drawing.shown import ratio_strip
@@ -297,7 +297,7 @@ def test_an_axis_that_is_not_comparable_is_reported_and_costs_the_others_nothing
 
 def test_long_tables_are_folded(folder: Path, page: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "ratios by database" in page and "<summary>18 rows" not in page
-    monkeypatch.setattr("opjoule.pages.comparison.page.ROWS_MAX", 8)
+    monkeypatch.setattr("opjoule.pages.comparison.ROWS_MAX", 8)
     long = write_campaign_page(folder).read_text()
     assert long.count("<summary>9 rows: ") >= 2 and "<summary>19 rows: every run" in long
     (folder / "report.html").write_text(page)

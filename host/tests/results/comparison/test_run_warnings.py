@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from opjoule.base.notices import Notice, NoticeKind
 from opjoule.cli.commands import main
-from opjoule.pages.comparison.page import write_campaign_page
+from opjoule.pages.comparison import write_campaign_page
 from opjoule.pages.plots import figures
 from opjoule.results.comparison.index import gather
 from opjoule.results.comparison.run_warnings import summary_of

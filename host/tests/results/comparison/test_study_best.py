@@ -10,8 +10,7 @@ from compared_records import phase_run, study_table
 from opjoule.base.units import Quantity, exact, unstated
 from opjoule.pages.plots.phases import joules
 from opjoule.results.comparison.compared_run import ComparedRun
-from opjoule.results.comparison.study.rows import StudyTable
-from opjoule.results.comparison.study.table import (
+from opjoule.results.comparison.study_best import (
     best_csv,
     best_systems,
     best_tables,
@@ -19,6 +18,7 @@ from opjoule.results.comparison.study.table import (
     mean_of,
     value_words,
 )
+from opjoule.results.comparison.study_rows import StudyTable
 from opjoule.results.comparison.value_words import measure_words
 
 KEY = "energy_per_operation_j"

@@ -9,8 +9,8 @@ import pytest
 from compared_records import phase_run, study_table
 from opjoule.base.units import Quantity
 from opjoule.energy.comparison import differ, ratio
-from opjoule.results.comparison.study.rows import read_studies
-from opjoule.results.comparison.study.table import best_systems, not_supported
+from opjoule.results.comparison.study_best import best_systems, not_supported
+from opjoule.results.comparison.study_rows import read_studies
 from study_records import study_record
 
 GAIN = "bench: shunt"

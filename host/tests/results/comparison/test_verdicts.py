@@ -18,7 +18,7 @@ from opjoule.cli.commands import main
 from opjoule.cli.runs.conclusions import count_lines, observation_lines
 from opjoule.results.comparison.compared_run import ComparedRun
 from opjoule.results.comparison.index import gather
-from opjoule.results.comparison.study.verdicts import (
+from opjoule.results.comparison.verdicts import (
     AGREED,
     CACHED,
     ELSEWHERE,

@@ -17,8 +17,8 @@ from opjoule.cli.measure.options import MEASURE, YcsbOptions
 from opjoule.cli.measure.planning import make_plan, plan_again
 from opjoule.runs.measuring.plan import RUN_S, Plan
 from opjoule.runs.record.phases import Role
-from opjoule.runs.studies.ycsb.properties import file_properties, find_workload, parse_properties
-from opjoule.runs.studies.ycsb.study import YcsbStudy
+from opjoule.runs.studies.properties import file_properties, find_workload, parse_properties
+from opjoule.runs.studies.ycsb import YcsbStudy
 
 ROOT = Path(__file__).resolve().parents[4]
 

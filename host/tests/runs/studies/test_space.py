@@ -2,7 +2,7 @@
 
 import pytest
 from opjoule.base.errors import BadInput
-from opjoule.runs.studies.ycsb.properties import check_space, values_bytes
+from opjoule.runs.studies.properties import check_space, values_bytes
 
 
 def test_values_are_records_times_fields_times_length():

@@ -14,8 +14,8 @@ import opjoule_study
 import pytest
 from opjoule.base.errors import BadInput
 from opjoule.cli.commands import main, parse
-from opjoule.results.comparison.study.rows import agree, read_studies
-from opjoule.results.comparison.study.table import best_systems
+from opjoule.results.comparison.study_best import best_systems
+from opjoule.results.comparison.study_rows import agree, read_studies
 from opjoule.runs.studies.folder import find_study, known_studies
 
 STUDY = """

@@ -19,9 +19,9 @@ from opjoule.base.units import Quantity, exact
 from opjoule.cli.commands import main
 from opjoule.pages.drawing.printed import printed
 from opjoule.pages.plots.phases import curve_figures, grid_figures, series_figures
-from opjoule.results.comparison.study.rows import StudyTable, read_studies
-from opjoule.results.comparison.study.table import best_csv, best_systems, winners
-from opjoule.results.comparison.study.verdicts import same_winners, same_winners_table
+from opjoule.results.comparison.study_best import best_csv, best_systems, winners
+from opjoule.results.comparison.study_rows import StudyTable, read_studies
+from opjoule.results.comparison.verdicts import same_winners, same_winners_table
 from opjoule.runs.studies.folder import find_study
 
 ROOT = Path(__file__).resolve().parents[4]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from opjoule.cli.commands import main
 from opjoule.pages.plots import figures
-from opjoule.results.comparison.study.rows import read_studies
+from opjoule.results.comparison.study_rows import read_studies
 from study_s3 import SYSTEMS
 
 

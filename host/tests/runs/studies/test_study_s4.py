@@ -20,7 +20,7 @@ import pytest
 from influx_2_server import Influx2
 from made_mongod import BUILD, COPIES, made_mongod
 from opjoule.cli.commands import main, parse
-from opjoule.results.comparison.study.rows import read_studies
+from opjoule.results.comparison.study_rows import read_studies
 from opjoule.runs.studies.folder import find_study
 
 ROOT = Path(__file__).resolve().parents[4]

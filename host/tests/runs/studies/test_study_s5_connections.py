@@ -15,7 +15,7 @@ from opjoule.base.errors import BadInput, NoWheels
 from opjoule.boards.connection.shell import LocalShell
 from opjoule.cli.commands import main
 from opjoule.cli.doctor import examine
-from opjoule.runs.studies.command.study import JobStudy
+from opjoule.runs.studies.command import JobStudy
 from opjoule.runs.studies.folder import find_study
 from study_s5 import PASSWORD, PROBE, STUDY, connections
 
@@ -98,7 +98,7 @@ def test_a_board_that_there_are_no_wheels_for_uses_its_own_modules(tmp_path, mon
     def copied(file: Path) -> str:
         return str(shutil.copy(file, tmp_path))
 
-    monkeypatch.setattr("opjoule.runs.studies.command.study.bring_wheels", refuse)
+    monkeypatch.setattr("opjoule.runs.studies.command.bring_wheels", refuse)
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     board = SimpleNamespace(
         shell=LocalShell(),

@@ -11,7 +11,7 @@ import re
 import pytest
 from opjoule.cli.commands import main
 from opjoule.pages.plots import figures
-from opjoule.results.comparison.study.rows import read_studies
+from opjoule.results.comparison.study_rows import read_studies
 from study_s5 import PASSWORD, TESTS, connections
 
 CELLS = (("sqlite-odbc,zen", "postgresql"), ("sqlite,zen-odbc", "none"))

@@ -13,7 +13,7 @@ import pytest
 from opjoule.base.errors import BadInput, DeviceFault
 from opjoule.base.files import file_sha256
 from opjoule.boards.connection.shell import LocalShell
-from opjoule.runs.studies.command.wheels import Interpreter, bring_wheels, fetch_wheels
+from opjoule.runs.studies.wheels import Interpreter, bring_wheels, fetch_wheels
 
 HERE = Interpreter("3.11", "x86_64", 36)
 BOARD = Interpreter("3.11", "aarch64", 31)

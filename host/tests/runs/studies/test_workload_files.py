@@ -11,7 +11,7 @@ import pytest
 from opjoule.base.errors import BadInput
 from opjoule.cli.measure.options import MEASURE, YcsbOptions
 from opjoule.cli.measure.planning import make_plan
-from opjoule.runs.studies.ycsb.properties import OTHER_NAMES
+from opjoule.runs.studies.properties import OTHER_NAMES
 
 ROOT = Path(__file__).resolve().parents[4]
 LOADER = ROOT / "build/loader/loader"

@@ -18,7 +18,7 @@ from opjoule.boards.board import Board
 from opjoule.boards.databases import Database, find_database
 from opjoule.runs.record.phases import MIX, Role
 from opjoule.runs.studies.interface import Step, Study, Workload, around
-from opjoule.runs.studies.ycsb.properties import (
+from opjoule.runs.studies.properties import (
     COPY,
     EQUAL,
     FILE_PROPERTIES,

@@ -19,7 +19,7 @@ from opjoule.results.comparison.compared_run import ComparedRun, Place
 from opjoule.results.comparison.contrasts import Contrast, judged, why_not_judged
 from opjoule.results.comparison.ranking import Ranking, ranked
 from opjoule.results.comparison.run_warnings import marks_of, print_above, warnings_of
-from opjoule.results.comparison.study.rows import ENERGIES, StudyTable, read_studies
+from opjoule.results.comparison.study_rows import ENERGIES, StudyTable, read_studies
 from opjoule.results.comparison.value_words import measure_unit, measure_words
 from opjoule.results.rounding import rounded
 from opjoule.runs.evaluation.quantities.definition import Definition, Topic

@@ -23,8 +23,8 @@ from opjoule.energy.comparison import difference, log_limits, same_probability
 from opjoule.results.comparison.cell import ComparedCell, by_block, paired
 from opjoule.results.comparison.compared_run import ComparedRun, Place, apart_from
 from opjoule.results.comparison.contrasts import LIMIT, SINGLE_RUNS, TOO_SHORT_RUNS, adjusted_together, why_not_judged
-from opjoule.results.comparison.study.rows import KIND, StudyTable
-from opjoule.results.comparison.study.table import ONE_RUN, Winner, best_systems, winners
+from opjoule.results.comparison.study_best import ONE_RUN, Winner, best_systems, winners
+from opjoule.results.comparison.study_rows import KIND, StudyTable
 from opjoule.runs.record.job_results import stand_in_caveat
 from opjoule.runs.studies.definition import DEVICE, SCALE, PaperConclusion, StudyFolder
 

@@ -21,10 +21,10 @@ from opjoule.boards.databases import database_called, is_server
 from opjoule.boards.server import filled
 from opjoule.runs.record.phases import Role
 from opjoule.runs.record.run import SHELL, program_of, title_of
-from opjoule.runs.studies.command.wheels import bring_jars, bring_wheels
 from opjoule.runs.studies.definition import SYSTEM, Part, StudyFolder, in_words
 from opjoule.runs.studies.folder import find_study, given_names
 from opjoule.runs.studies.interface import Step, Study, Workload, around
+from opjoule.runs.studies.wheels import bring_jars, bring_wheels
 
 RESULTS: Final = "results.jsonl"
 """Suffix of the file in which the job reports its phases."""

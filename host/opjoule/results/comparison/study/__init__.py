@@ -1,1 +1,0 @@
-"""Tables of a study's phases over its systems and sizes."""
