@@ -32,7 +32,7 @@ from opjoule.campaign.equal_rate import at_equal_rate
 from opjoule.campaign.measurement import program_commit
 from opjoule.campaign.more_blocks import asks_for_more
 from opjoule.pages.comparison import write_campaign_page
-from opjoule.results.comparison.comparison import commands_json, print_campaign
+from opjoule.results.comparison.conclusion import commands_json, print_campaign
 from opjoule.results.comparison.index import (
     NOT_MEASURED,
     ConditionRun,

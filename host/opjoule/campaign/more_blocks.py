@@ -8,7 +8,7 @@ from typing import Self
 from opjoule.base.units import counted
 from opjoule.campaign.axes import UntilNarrow
 from opjoule.results.comparison.compared_run import ComparedRun
-from opjoule.results.comparison.comparison import answers_of
+from opjoule.results.comparison.conclusion import answers_of
 from opjoule.results.comparison.contrasts import Compared, Contrast
 from opjoule.results.comparison.power import BLOCKS_MIN, Spread
 from opjoule.runs.evaluation.until import REPEATS_MIN

@@ -49,7 +49,7 @@ def altered_status(records: Sequence[RunRecord]) -> int:
 
 def _report_of_several(directory: Path) -> int:
     from opjoule.pages.comparison import write_campaign_page  # noqa: PLC0415
-    from opjoule.results.comparison.comparison import print_campaign  # noqa: PLC0415  # a single record needs none of these
+    from opjoule.results.comparison.conclusion import print_campaign  # noqa: PLC0415  # a single record needs none of these
     from opjoule.results.comparison.index import read_index  # noqa: PLC0415
 
     records = []

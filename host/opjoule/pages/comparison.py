@@ -22,8 +22,7 @@ from opjoule.pages.plots.ratios import ratios
 from opjoule.results.answer import SIMULATED
 from opjoule.results.comparison.cell import ComparedCell, Plotted
 from opjoule.results.comparison.compared_run import NOT_JUDGED, SIDE, TWO_COSTS, ComparedRun, costs_in
-from opjoule.results.comparison.comparison import Answers, answers_of, notes
-from opjoule.results.comparison.conclusion import verdict
+from opjoule.results.comparison.conclusion import Answers, answers_of, notes, verdict
 from opjoule.results.comparison.contrasts import Compared
 from opjoule.results.comparison.index import ConditionRun, read_index, with_result
 from opjoule.results.comparison.run_warnings import marks_of, methods

@@ -23,7 +23,7 @@ from opjoule.cli.campaign.command import _plans
 from opjoule.cli.campaign.file import CampaignFile
 from opjoule.cli.commands import main
 from opjoule.cli.measure.command import check_plans
-from opjoule.results.comparison.comparison import cells
+from opjoule.results.comparison.conclusion import cells
 from opjoule.results.comparison.index import read_index
 from opjoule.runs.record.run_record import RunRecord
 

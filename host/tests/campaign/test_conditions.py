@@ -17,7 +17,7 @@ from opjoule.campaign.campaign import block_order, run_conditions
 from opjoule.cli import commands
 from opjoule.cli.measure.planning import make_plans
 from opjoule.cli.report import run_report
-from opjoule.results.comparison.comparison import cells, notes
+from opjoule.results.comparison.conclusion import cells, notes
 from opjoule.results.comparison.contrasts import SINGLE_RUNS, Contrast, Question, compare
 from opjoule.results.comparison.index import ConditionRun, gather, means_of, read_index
 from opjoule.runs.evaluation.wording import YCSB_QUANTITIES as QUANTITIES

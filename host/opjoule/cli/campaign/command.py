@@ -29,7 +29,7 @@ from opjoule.cli.measure.command import (
 )
 from opjoule.cli.measure.options import MeasuringOptions, PlanningOptions
 from opjoule.cli.measure.planning import known_s, make_plan, rig_notices
-from opjoule.results.comparison.comparison import answers_of
+from opjoule.results.comparison.conclusion import answers_of
 from opjoule.results.comparison.index import with_result
 from opjoule.results.comparison.power import Spread, contrast_count, power_words
 from opjoule.results.comparison.study_best import conclude_studies

@@ -25,7 +25,7 @@ from opjoule.pages.drawing.shown import ratio_strip
 from opjoule.pages.plots.cells.course import drift_of
 from opjoule.results.comparison.cell import plotted
 from opjoule.results.comparison.compared_run import ComparedRun
-from opjoule.results.comparison.comparison import answers_of, notes, print_comparison
+from opjoule.results.comparison.conclusion import answers_of, notes, print_comparison
 from opjoule.results.comparison.contrasts import Question, compare, judged_together
 from opjoule.results.comparison.index import as_recorded, gather, means_of, read_index, with_result, write_index
 from opjoule.runs.record.run_record import RunRecord

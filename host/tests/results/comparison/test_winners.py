@@ -12,7 +12,7 @@ import pytest
 from compared_records import KEY, made
 from opjoule.base.notices import Notice, NoticeKind
 from opjoule.base.units import Quantity
-from opjoule.results.comparison.comparison import Answers, answers_of
+from opjoule.results.comparison.conclusion import Answers, answers_of
 from opjoule.results.comparison.contrasts import Compared, Question, compare
 from opjoule.results.comparison.index import ConditionRun, gather, read_index, with_result, write_index
 from opjoule.results.comparison.ranking import Ranking, rankings
