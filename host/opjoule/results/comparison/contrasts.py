@@ -187,8 +187,9 @@ def compare(runs: Sequence[ComparedRun], question: Question, sides: Mapping[int,
     Raises: BadInput: nothing to compare, or runs that are not comparable. DataFault: no two groups have the quantity.
     """
     groups = groups_by(question.by, runs, sides)
-    if question.against and question.against not in (names := {group.name for group in groups}):
-        raise BadInput(f"--against {question.against}: there are {', '.join(sorted(names))}")
+    known = sorted({group.name for group in groups})
+    if question.against and question.against not in known:
+        raise BadInput(f"--against {question.against}: there are {', '.join(known)}")
     strata = [[group.runs for group in members] for _, members in itertools.groupby(groups, lambda of: of.stratum)]
     notes = check_comparable(strata, question.by, question.although)
     quantities, left_out = _quantities(runs, question.metrics), list[str]()
