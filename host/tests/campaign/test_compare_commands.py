@@ -96,7 +96,7 @@ def test_several_commands_are_compared_with_the_least(tmp_path, capsys, monkeypa
     words = ["--out", str(tmp_path / "out"), "-n", "one", "-n", "two", "-n", "three", *PAIR, "sleep 3"]
     assert main([*RIG, *words]) == 0
     said = plain(capsys.readouterr().out)
-    assert "two used 1." in said and "three used 2." in said and "All 9 contrasts" in said
+    assert "two used 1." in said and "command three 2." in said and "All 9 contrasts" in said
 
 
 def test_one_block_has_factors_and_no_conclusion(tmp_path, capsys, monkeypatch):
