@@ -20,8 +20,8 @@ from pathlib import Path
 
 import numpy as np
 from opjoule.base.errors import MeterFault, OpJouleError
-from opjoule.boards.programs.probe import probe_line
-from opjoule.boards.rig.file import read_rig
+from opjoule.boards.probe import probe_line
+from opjoule.boards.rig import read_rig
 from opjoule.cli.campaign.file import CampaignFile
 from opjoule.energy.calibration.calibration_file import read_calibration
 from opjoule.energy.operations.board_files import PhaseMark, read_events, read_system
@@ -30,8 +30,7 @@ from opjoule.energy.operations.tables import SYSTEM, read_operations
 from opjoule.energy.trace.imported.trace_file import read_trace_file
 from opjoule.energy.trace.journal import read_trace
 from opjoule.meters import messages as m
-from opjoule.meters.chip import SensorSettings, code_ends
-from opjoule.meters.chips import INA219
+from opjoule.meters.chips import INA219, SensorSettings, code_ends
 from opjoule.meters.interface import GapEvent, MeterEvent, Samples
 from opjoule.meters.monsoon.assembler import Calibration, MonsoonAssembler, whole_packets
 from opjoule.meters.monsoon.models import HVPM

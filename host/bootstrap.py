@@ -36,7 +36,7 @@ from loader_build import LOADER, TESTS, build_loader, cmake_build, engines, note
 from logged_commands import SetupError, end_running, logged, say
 from memory import jobs_at_once
 from opjoule.base.errors import Interrupted, of_system
-from opjoule.cli.needs import Needs
+from opjoule.base.scripts import Needs
 from plain_folder import ROOT
 from system_packages import are_of_system, install_named, install_sections, names, skips_packages
 from toolchain import COMPILERS, file_state, firmware_state, made_with, package_versions, replace_text

@@ -11,9 +11,8 @@ from pathlib import Path
 
 from loader_build import engines
 from opjoule.base.errors import suggestion, unknown
-from opjoule.base.scripts import STUDIES, script_name
+from opjoule.base.scripts import STUDIES, Needs, script_name
 from opjoule.cli.failures import one_line
-from opjoule.cli.needs import Needs
 
 PACKAGE = Path(__file__).resolve().parent / "opjoule"
 OPTION_LIKENESS = 0.75

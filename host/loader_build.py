@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from logged_commands import Lasting, SetupError, logged
+from opjoule.boards.binaries import FAILED_ENGINES, failed_engines
 from opjoule.boards.databases import known_databases
-from opjoule.boards.programs.binaries import FAILED_ENGINES, failed_engines
 from plain_folder import ROOT, plain
 from system_packages import names
 from toolchain import COMPILERS, begin_anew_if_changed, made_with, package_versions, replace_text

@@ -2,9 +2,8 @@
 
 import sys
 
-from opjoule.base.scripts import script_name
+from opjoule.base.scripts import Needs, script_name
 from opjoule.cli import start
-from opjoule.cli.needs import Needs
 
 
 def set_up(needs: Needs) -> None:

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median, quantiles
 
-from opjoule.meters.chip import SensorSettings
+from opjoule.meters.chips import SensorSettings
 from opjoule.meters.messages import Mode
 from rig_session import FIRMWARE, RunningRig, rig_sim, write_profile
 

@@ -52,10 +52,10 @@ class Watch(threading.Thread):
 
 def set_up(system: str, folder: Path, given: dict[str, str]) -> str:
     """The commands that start the server, as JSON for the job."""
-    from opjoule.boards.connection.shell import LocalShell  # noqa: PLC0415
     from opjoule.boards.databases import database_called  # noqa: PLC0415
-    from opjoule.boards.programs.runner import Runner  # noqa: PLC0415
+    from opjoule.boards.runner import Runner  # noqa: PLC0415
     from opjoule.boards.server import ServerPrograms, ServerSetup  # noqa: PLC0415
+    from opjoule.boards.shell import LocalShell  # noqa: PLC0415
     from opjoule.runs.studies.wheels import fetch_jar  # noqa: PLC0415
 
     database = database_called(system)

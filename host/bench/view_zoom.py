@@ -28,7 +28,7 @@ from pathlib import Path
 import numpy as np
 import opjoule
 from opjoule.energy.trace.journal import TraceJournal, to_parquet
-from opjoule.pages.view.levels import CACHE
+from opjoule.pages.view.runs_folder import CACHE
 from opjoule.runs.record.run_record import RunRecord
 from report_browser import Browser
 

@@ -26,7 +26,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from opjoule.bench.simulation.imperfections import Imperfections
+from opjoule.bench.simulation.simulators import Imperfections
 from opjoule.energy.calibration.calibration_file import CalibratedSensor, find_calibration, new_file, write_calibration
 from opjoule.energy.calibration.fitting import CalibrationFault, ReferencePoint, calibrate
 from opjoule.energy.calibration.means import ReadPoint
@@ -34,8 +34,7 @@ from opjoule.energy.calibration.reference import Accuracy, Reference, multimeter
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, ErrorBounds, Shunt
 from opjoule.energy.window import Timebase, Window, window_energy_j
-from opjoule.meters.chip import default_settings
-from opjoule.meters.chips import INA219
+from opjoule.meters.chips import INA219, default_settings
 from opjoule.runs.evaluation.evidence import CorrectedTrace
 from random_load import KINDS, run_load
 from rig_session import Recording, record

@@ -20,7 +20,7 @@ import numpy as np
 from opjoule.clocks.edges import fit_edges, match_edges
 from opjoule.energy.trace.journal import read_edges
 from opjoule.energy.window import Window, window_energy_j
-from opjoule.meters.chip import SensorSettings
+from opjoule.meters.chips import SensorSettings
 from opjoule.meters.messages import Mode
 from opjoule.runs.evaluation.alignment import METER_EDGE_U_NS
 from rig_session import PERFECT_SENSOR, record

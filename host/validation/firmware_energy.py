@@ -18,7 +18,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from opjoule.meters.chip import SensorSettings
+from opjoule.meters.chips import SensorSettings
 from opjoule.meters.messages import Mode
 from rig_session import record
 

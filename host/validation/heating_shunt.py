@@ -47,8 +47,7 @@ from opjoule.energy.error_bounds import (
 from opjoule.energy.shunt_heat import STEADY_S, TAU_LEAST_S, TAU_MOST_S
 from opjoule.energy.trace.power_trace import Float64Array, PowerTrace
 from opjoule.energy.window import Timebase, Window, window_energy_j
-from opjoule.meters.chip import COPY_BUS_GAIN_ERROR_MAX
-from opjoule.meters.chips import INA219
+from opjoule.meters.chips import COPY_BUS_GAIN_ERROR_MAX, INA219
 
 PERIOD_S: Final = 532e-6
 HEAT_STEP_S: Final = 0.02

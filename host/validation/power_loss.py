@@ -31,7 +31,7 @@ from pathlib import Path
 import numpy as np
 from faults.trial import COMMAND, CURRENT_A, env
 from opjoule.base.errors import OpJouleError
-from opjoule.boards.connection.steps import Change, prepare_script, restore_script
+from opjoule.boards.steps import Change, prepare_script, restore_script
 from opjoule.energy.trace.journal import read_trace
 from opjoule.energy.trace.power_trace import PowerTrace
 from opjoule.runs.record.run_record import RunRecord

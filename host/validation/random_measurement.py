@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 from opjoule.base.errors import OpJouleError
-from opjoule.bench.simulation.imperfections import Imperfections
+from opjoule.bench.simulation.simulators import Imperfections
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import COPPER_MAX_OHM, UNMARKED_TOLERANCE, ErrorBounds, Shunt
 from opjoule.energy.operations.board_files import BoardEdges
@@ -25,8 +25,7 @@ from opjoule.energy.sensor_calibration import Correction, SensorCalibration
 from opjoule.energy.shunt_heat import Heating
 from opjoule.energy.trace.journal import read_edges
 from opjoule.energy.trace.power_trace import PowerTrace
-from opjoule.meters.chip import COPY_BUS_GAIN_ERROR_MAX, default_settings
-from opjoule.meters.chips import INA219
+from opjoule.meters.chips import COPY_BUS_GAIN_ERROR_MAX, INA219, default_settings
 from opjoule.runs.evaluation.alignment import AlignedTrace, ClockEvidence, align
 from opjoule.runs.evaluation.quantities.common import COMMON
 from opjoule.runs.evaluation.quantities.definition import Quantities, Repeat, over_repeats

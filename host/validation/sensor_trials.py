@@ -27,8 +27,7 @@ import numpy as np
 from granted_clock import HostAway
 from opjoule.energy.error_bounds import ErrorBounds, Shunt
 from opjoule.energy.window import EnergyResult
-from opjoule.meters.chip import SensorSettings
-from opjoule.meters.chips import INA219
+from opjoule.meters.chips import INA219, SensorSettings
 from opjoule.meters.messages import Mode
 from rig_session import NOMINAL_HZ, Recording, RunningRig, record
 

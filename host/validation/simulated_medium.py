@@ -31,8 +31,8 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow.parquet as pq
-from opjoule.bench.simulation.medium_simulator import PROGRAM, MediumSimulator
 from opjoule.bench.simulation.power_model import BoardModel, MediumModel, Models
+from opjoule.bench.simulation.simulators import PROGRAM, MediumSimulator
 from opjoule.bench.simulation.supply import IMPERFECTIONS
 from opjoule.boards.profiles import BoardAndMedium, find_profile
 from opjoule.runs.record.phases import Phase, Role

@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
-from opjoule.bench.simulation.imperfections import Imperfections
 from opjoule.bench.simulation.power_model import Models
+from opjoule.bench.simulation.simulators import Imperfections
 from opjoule.bench.simulation.supply import drawn_for
 from opjoule.boards.profiles import BoardAndMedium, find_profile
 from opjoule.energy.least_voltage import least_voltage

@@ -15,8 +15,6 @@ import signal
 import sys
 
 import points
-from documents import PLAIN, TIME_SERIES, MongoDb
-from lines_over_http import InfluxDb, QuestDb, batch
 from opjoule_marks import phase
 from opjoule_server import Server, ServerFault
 from opjoule_study import (
@@ -30,7 +28,8 @@ from opjoule_study import (
     read_at_least,
     spread_s,
 )
-from queries import QUERIES, ROWS, agrees, digest, expected, rows_of
+from points import QUERIES, ROWS, agrees, digest, expected, rows_of
+from systems import PLAIN, TIME_SERIES, InfluxDb, MongoDb, QuestDb, batch
 
 SYSTEMS = {"influxdb": InfluxDb, "questdb": QuestDb, "mongodb": MongoDb}
 BATCH = 10_000

@@ -6,6 +6,7 @@ the allowed values in words:
     Seconds = Annotated[float, Meta(ge=0, le=86400, description="a number of seconds from 0 to 86400")]
 
 A wrong one is reported in one line: place, name, allowed values, value, and the most similar name if it is unknown.
+What the code calls otherwise than a user's command or file has its key here; only options of cli/ spell it, too.
 """
 
 import dataclasses
@@ -22,6 +23,10 @@ from msgspec import Meta
 from opjoule.base.errors import BadInput, unknown
 
 T = TypeVar("T")
+MEDIUM: Final = "storage"
+"""The medium's key: option, axis, column, and key of rig.toml, plans, records, results and certificates."""
+MEDIUM_SENSOR: Final = f"{MEDIUM}_sensor"
+"""Key of the sensor in the medium's own supply in run.json."""
 SHOWN: Final = 60
 """Maximum number of characters of a wrong value in an error message."""
 _WORDS: Final = {

@@ -10,17 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from opjoule.base.errors import DeviceFault, OpJouleError
-from opjoule.base.names import MEDIUM
-from opjoule.boards.connection.sessions import database_folder, remove_sessions, stop_and_fetch
-from opjoule.boards.connection.shell import Shell
+from opjoule.base.settings import MEDIUM
+from opjoule.boards.binaries import Programs
 from opjoule.boards.databases import database_called
 from opjoule.boards.medium import FOLDER as KEPT_FOLDER
 from opjoule.boards.medium import KeptDatabases, read_free_bytes
 from opjoule.boards.preparation import Preparation
-from opjoule.boards.programs.binaries import Programs
-from opjoule.boards.programs.probe import PERIOD_MS, Probe
-from opjoule.boards.programs.runner import PROBE_FOLDER, Disturbance, Runner, RunningDisturbance
-from opjoule.boards.programs.runner import TAG as DISTURBANCE
+from opjoule.boards.probe import PERIOD_MS, Probe
+from opjoule.boards.runner import PROBE_FOLDER, Disturbance, Runner, RunningDisturbance
+from opjoule.boards.runner import TAG as DISTURBANCE
 from opjoule.boards.server import (
     DatabaseServer,
     ServerPrograms,
@@ -28,6 +26,8 @@ from opjoule.boards.server import (
     check_server,
     server_address,
 )
+from opjoule.boards.sessions import database_folder, remove_sessions, stop_and_fetch
+from opjoule.boards.shell import Shell
 from opjoule.boards.state_gate import StateWatch
 
 

@@ -14,9 +14,8 @@ from msgspec import Meta
 
 from opjoule.base.errors import DeviceFault
 from opjoule.base.settings import as_struct
-from opjoule.boards.connection.shell import Shell
-from opjoule.boards.connection.steps import JOURNAL, as_root, helper_command, helper_version
-from opjoule.boards.on_board import script
+from opjoule.boards.shell import Shell, script
+from opjoule.boards.steps import JOURNAL, as_root, helper_command, helper_version
 
 Answers = dict[str, list[list[str]]]
 """Answers of state.sh by kind, with the fields as text."""

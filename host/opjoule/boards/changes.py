@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 from opjoule.base.errors import BadInput, DeviceFault
 from opjoule.boards.board_state import BoardFacts, BoardState, StateSettings
-from opjoule.boards.connection.steps import Change
 from opjoule.boards.medium import Medium, plan_medium
+from opjoule.boards.steps import Change
 
 _WAKING_BY_PACKAGE = (
     ("apt", ("apt-daily.timer", "apt-daily-upgrade.timer")),

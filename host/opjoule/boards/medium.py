@@ -15,9 +15,8 @@ from msgspec import Meta
 
 from opjoule.base.errors import BadInput
 from opjoule.boards.board_state import BoardState, StateSettings, why_not_expendable
-from opjoule.boards.connection.shell import Shell
-from opjoule.boards.connection.steps import Change
-from opjoule.boards.on_board import script
+from opjoule.boards.shell import Shell, script
+from opjoule.boards.steps import Change
 
 FOLDER: Final = "opjoule-kept"
 """Folder of a medium's kept databases, below its path."""

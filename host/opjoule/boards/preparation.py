@@ -11,12 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from opjoule.base.errors import BadInput, DeviceFault, RigFault
-from opjoule.base.names import MEDIUM
+from opjoule.base.settings import MEDIUM
 from opjoule.boards.board_state import BlockDevices, BoardFacts, StateSettings, device_number, read_facts, read_state
 from opjoule.boards.changes import PreparePlan, plan_preparation
-from opjoule.boards.connection.sessions import BoardLock, find_sessions, remove_sessions, stop_and_fetch
-from opjoule.boards.connection.shell import SILENCE_S, LocalShell, Shell
-from opjoule.boards.connection.steps import (
+from opjoule.boards.medium import Medium, find_kept, mount_steps, remove_kept
+from opjoule.boards.profiles import Profile
+from opjoule.boards.runner import RECONNECT_S
+from opjoule.boards.sessions import BoardLock, find_sessions, remove_sessions, stop_and_fetch
+from opjoule.boards.shell import SILENCE_S, LocalShell, Shell, script
+from opjoule.boards.state_gate import StateWatch
+from opjoule.boards.steps import (
     JOURNAL,
     Change,
     as_root,
@@ -25,11 +29,6 @@ from opjoule.boards.connection.steps import (
     prepare_script,
     restore_script,
 )
-from opjoule.boards.medium import Medium, find_kept, mount_steps, remove_kept
-from opjoule.boards.on_board import script
-from opjoule.boards.profiles import Profile
-from opjoule.boards.programs.runner import RECONNECT_S
-from opjoule.boards.state_gate import StateWatch
 
 _RUNS = script("runs_left.sh")
 _LIMIT_S = 3600.0

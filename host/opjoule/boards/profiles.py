@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from opjoule.base.errors import BadInput, unknown
-from opjoule.base.names import MEDIUM
+from opjoule.base.settings import MEDIUM
 from opjoule.base.toml_file import read_toml
 
 _FOLDER = Path(__file__).parent / "profiles"

@@ -11,12 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from opjoule.base.errors import DeviceFault, OpJouleError
-from opjoule.boards.connection.line_process import Dialogue
-from opjoule.boards.connection.sessions import remove_sessions
-from opjoule.boards.connection.shell import Shell
 from opjoule.boards.databases import Command, Database, ServerCommands
-from opjoule.boards.on_board import script
-from opjoule.boards.programs.runner import Runner
+from opjoule.boards.runner import Runner
+from opjoule.boards.sessions import remove_sessions
+from opjoule.boards.shell import Dialogue, Shell, script
 
 ACCOUNT = "nobody"
 """Account of a server that must not run as root."""

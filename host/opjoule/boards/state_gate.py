@@ -15,10 +15,8 @@ from typing import Any, Self
 
 from opjoule.base.errors import OpJouleError
 from opjoule.base.files import write_whole
-from opjoule.boards.connection.line_process import Dialogue
-from opjoule.boards.connection.shell import LocalShell, Shell
-from opjoule.boards.on_board import script
 from opjoule.boards.profiles import Profile
+from opjoule.boards.shell import Dialogue, LocalShell, Shell, script
 
 HWMON = "/sys/class/hwmon"
 FLAGS_PERIOD_S = 1.0

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from opjoule.base.errors import BadInput, unknown
-from opjoule.base.names import MEDIUM
+from opjoule.base.settings import MEDIUM
 
 
 @dataclass(frozen=True)

@@ -27,10 +27,9 @@ from opjoule.base.errors import FAULTY_EXIT, BadInput, Interrupted, OpJouleError
 from opjoule.base.notices import NoticeKind
 from opjoule.base.scripts import script_name
 from opjoule.bench.simulation.truth_line import print_cells_line
+from opjoule.campaign.adaptive import asks_for_more, at_equal_rate
 from opjoule.campaign.axes import UntilNarrow
-from opjoule.campaign.equal_rate import at_equal_rate
 from opjoule.campaign.measurement import program_commit
-from opjoule.campaign.more_blocks import asks_for_more
 from opjoule.pages.comparison import write_campaign_page
 from opjoule.results.comparison.conclusion import commands_json, print_campaign
 from opjoule.results.comparison.index import (

@@ -24,7 +24,7 @@ from msgspec import Struct
 
 from opjoule.base.errors import OpJouleError, RecordFault, of_system
 from opjoule.base.files import file_sha256, write_whole
-from opjoule.boards.rig.file import Rig
+from opjoule.boards.rig import Rig
 from opjoule.campaign.campaign import this_program
 from opjoule.runs.measuring.plan import Plan
 from opjoule.runs.record.directory import RESERVE, RUN

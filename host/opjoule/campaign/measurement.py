@@ -15,9 +15,9 @@ from msgspec.structs import replace
 
 import opjoule
 from opjoule.base.errors import INTERRUPTED, Interrupted, OpJouleError, of_system
-from opjoule.base.names import MEDIUM, MEDIUM_SENSOR
 from opjoule.base.notices import Notice, NoticeKind
 from opjoule.base.resources import analysis_resources
+from opjoule.base.settings import MEDIUM, MEDIUM_SENSOR
 from opjoule.boards.board import Board
 from opjoule.boards.state_gate import StateWatch
 from opjoule.meters.capture import CaptureSummary

@@ -20,7 +20,7 @@ from statistics import fmean
 from typing import Any, Final
 
 from opjoule.base.files import read_regular
-from opjoule.base.names import MEDIUM
+from opjoule.base.settings import MEDIUM
 from opjoule.boards.profiles import find_profile
 
 GROWING: Final = ("prepare", "work")

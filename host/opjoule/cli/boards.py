@@ -12,9 +12,8 @@ from opjoule.base.errors import BadInput
 from opjoule.base.files import write_whole
 from opjoule.base.scripts import ROOT, RUNS
 from opjoule.boards.preparation import recover
-from opjoule.boards.rig.board import open_shell
-from opjoule.boards.rig.file import read_rig
-from opjoule.boards.rig.root_helper import install_script
+from opjoule.boards.rig import install_script, read_rig
+from opjoule.boards.rig_board import open_shell
 from opjoule.boards.virtual.image import get_image
 from opjoule.boards.virtual.machine import Machine
 from opjoule.cli.rig_commands import RestoreOptions, SudoersOptions, VirtualBoardOptions

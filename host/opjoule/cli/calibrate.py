@@ -35,7 +35,7 @@ from opjoule.energy.calibration.fitting import CalibrationFault, Fitted, calibra
 from opjoule.energy.calibration.means import ReadPoint
 from opjoule.energy.error_bounds import CHIP_PER_K, SHUNT_PER_K, SQRT3, ErrorBounds
 from opjoule.energy.sensor_calibration import Correction, SensorCalibration
-from opjoule.pages.report.calibration_figure import write_residuals
+from opjoule.pages.report.pictures import write_residuals
 
 if TYPE_CHECKING:  # only a simulated calibration loads the simulated rig
     from opjoule.bench.simulation.bench import SteadyLoad

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Final
 from opjoule.base.errors import BadInput, RigFault
 from opjoule.base.scripts import ROOT, RUNS, script_name
 from opjoule.base.terminal import line_of_stdin, say
-from opjoule.boards.rig.board import CHIPS, LEVELS, PERIOD_NS, LoadSteps, load_steps
-from opjoule.boards.rig.file import read_rig
+from opjoule.boards.rig import read_rig
+from opjoule.boards.rig_board import CHIPS, LEVELS, PERIOD_NS, LoadSteps, load_steps
 from opjoule.cli.record import conclude_capture, trace_record
 from opjoule.cli.rig_commands import CalibrateOptions
 from opjoule.clocks.exchanges import METER_EXCHANGES, fit_exchanges, read_exchanges

@@ -13,13 +13,12 @@ from pathlib import Path
 from typing import Any, Final, NoReturn
 
 from opjoule.base.errors import OpJouleError, suggestion
-from opjoule.base.scripts import script_name
+from opjoule.base.scripts import Needs, script_name
 from opjoule.base.toml_file import read_toml
+from opjoule.boards.binaries import ARCHITECTURES
 from opjoule.boards.databases import is_server
 from opjoule.boards.profiles import find_profile
-from opjoule.boards.programs.binaries import ARCHITECTURES
 from opjoule.cli.failures import one_line, reporting_failures
-from opjoule.cli.needs import Needs
 from opjoule.cli.options import Options, Parser
 
 

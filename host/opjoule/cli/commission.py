@@ -17,18 +17,27 @@ from opjoule.bench.commissioning.certificate import (
     FILE,
     PAGE,
     Certificate,
+    DeskStep,
     Procedure,
     read_certificate,
+    step_called,
     write_certificate,
 )
-from opjoule.bench.commissioning.desk import SIMULATED_PACE, DeskDialogue, DeskPace, OpenDesk, Parts, Setup, StepOutcome
+from opjoule.bench.commissioning.desk import (
+    SIMULATED_PACE,
+    DeskDialogue,
+    DeskPace,
+    OpenDesk,
+    Parts,
+    Setup,
+    StepOutcome,
+    meter_words,
+)
 from opjoule.bench.commissioning.known_loads import ZERO_A
 from opjoule.bench.commissioning.page import render
-from opjoule.bench.commissioning.running import meter_words
-from opjoule.bench.commissioning.steps import DeskStep, step_called
 from opjoule.boards.profiles import BoardAndMedium, find_profile
-from opjoule.boards.rig.board import open_board
-from opjoule.boards.rig.file import Rig, read_rig
+from opjoule.boards.rig import Rig, read_rig
+from opjoule.boards.rig_board import open_board
 from opjoule.cli.rig_commands import STEP_KEYS, CommissionOptions
 from opjoule.meters.registry import open_meter
 from opjoule.runs.measuring.open_meter import Calibrations, OpenMeter, opened_meter

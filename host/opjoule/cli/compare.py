@@ -9,8 +9,7 @@ from opjoule.base.files import write_whole
 from opjoule.base.scripts import program, script_name
 from opjoule.bench.simulation.truth_line import print_cells_line
 from opjoule.cli.record_commands import CompareOptions
-from opjoule.pages.comparison import comparison_page
-from opjoule.pages.plots.ratios import forest
+from opjoule.pages.comparison import comparison_page, forest
 from opjoule.results.comparison.cell import AFTER, BEFORE
 from opjoule.results.comparison.compared_run import SIDE, ComparedRun, allowed_groups
 from opjoule.results.comparison.conclusion import print_compared, to_csv, to_json, verdict

@@ -12,10 +12,10 @@ from typing import Annotated, Final
 from opjoule.base.errors import OpJouleError
 from opjoule.base.scripts import ROOT
 from opjoule.base.units import counted
-from opjoule.boards.connection.shell import LocalShell
+from opjoule.boards.binaries import failed_engines
 from opjoule.boards.databases import Database, database_called, known_databases
-from opjoule.boards.programs.binaries import failed_engines
 from opjoule.boards.server import find_programs, program_version
+from opjoule.boards.shell import LocalShell
 from opjoule.cli.commands import Command
 from opjoule.cli.options import Flag, Options
 from opjoule.runs.studies.definition import StudyFolder

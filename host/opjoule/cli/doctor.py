@@ -20,8 +20,8 @@ from opjoule.base.terminal import terminal
 from opjoule.base.units import counted
 from opjoule.boards.databases import known_databases
 from opjoule.boards.profiles import find_profile, known_profiles
-from opjoule.boards.rig.examine import PULSES, examine_board, finding
-from opjoule.boards.rig.file import Rig, RigDevice, read_rig
+from opjoule.boards.rig import Rig, RigDevice, read_rig
+from opjoule.boards.rig_board import PULSES, examine_board, finding
 from opjoule.cli.databases import LOADER, engines, missing
 from opjoule.cli.rig_commands import DoctorOptions
 from opjoule.clocks.host_clock import MONOTONIC

@@ -10,13 +10,12 @@ from typing import Final
 
 from opjoule.base.errors import BadInput
 from opjoule.base.files import replacing
-from opjoule.base.names import MEDIUM
 from opjoule.base.scripts import CALIBRATIONS
-from opjoule.base.settings import as_struct
+from opjoule.base.settings import MEDIUM, as_struct
 from opjoule.base.terminal import Prompts, Stopped, line_of_stdin, refusing
 from opjoule.base.toml_file import toml_string
 from opjoule.boards.profiles import find_profile, known_profiles
-from opjoule.boards.rig.file import check_sync, read_rig
+from opjoule.boards.rig import check_sync, read_rig
 from opjoule.cli.rig_commands import InitOptions
 from opjoule.energy.error_bounds import Shunt
 from opjoule.meters.interface import LABEL

@@ -3,10 +3,9 @@
 from pathlib import Path
 from typing import Annotated, Final
 
-from opjoule.base.scripts import IS_CLONE, program
+from opjoule.base.scripts import IS_CLONE, Needs, program
 from opjoule.base.settings import written
 from opjoule.cli.commands import Command
-from opjoule.cli.needs import Needs
 from opjoule.cli.options import (
     IMPORT_SENSORS,
     LIVE_HELP,

@@ -4,8 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, ClassVar, Final
 
+from opjoule.base.scripts import Needs
 from opjoule.cli.commands import Command, board_architecture
-from opjoule.cli.needs import Needs
 from opjoule.cli.options import (
     MEDIUM_HELP,
     RIG_FILE,

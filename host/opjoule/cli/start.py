@@ -4,9 +4,8 @@ import io
 import sys
 from collections.abc import Callable
 
-from opjoule.base.scripts import script_name
+from opjoule.base.scripts import Needs, script_name
 from opjoule.cli.failures import answer_with, interrupt, leave, masked_tracebacks, reporting_failures
-from opjoule.cli.needs import Needs
 
 
 def main(argv: list[str], set_up: Callable[[Needs], None] = lambda needs: None) -> int:

@@ -16,7 +16,7 @@ from opjoule.clocks.exchanges import Exchange
 from opjoule.clocks.host_clock import MONOTONIC, HostClock
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.energy.trace.power_trace import BoolArray, Float64Array, Gap, Int64Array
-from opjoule.meters.chip import SensorSettings
+from opjoule.meters.chips import SensorSettings
 
 LOAD_SIDE = "at the board's side of the shunt"
 """Point at which an INA2xx reads the bus voltage: IN- of an INA219; VBUS of an INA226 or INA228, wired there."""

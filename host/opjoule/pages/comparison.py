@@ -1,5 +1,6 @@
-"""report.html of a comparison or a campaign: conclusions, every cell, every run, the order in time, and troubles."""
+"""The page of a comparison or a campaign: conclusions, ratios, every cell and run, the order in time, and troubles."""
 
+import math
 import os
 import shlex
 from collections.abc import Sequence
@@ -9,24 +10,30 @@ from typing import Final
 from urllib.parse import quote
 
 from opjoule.base.files import write_whole
-from opjoule.base.names import MEDIUM
 from opjoule.base.notices import Notice, NoticeKind
 from opjoule.base.scripts import program
+from opjoule.base.settings import MEDIUM
 from opjoule.base.units import counted
+from opjoule.pages.drawing.drawing import Drawing, Mark, Ratio, Ratios
 from opjoule.pages.drawing.page import Element, asset, element, header, page, row, section, table
-from opjoule.pages.drawing.shown import ratios_table, shown
+from opjoule.pages.drawing.shown import ratio_axis, ratios_table, shown
 from opjoule.pages.plots.cells import plots
 from opjoule.pages.plots.cells.bars import bars
 from opjoule.pages.plots.cells.course import Drift, course, drift_of
-from opjoule.pages.plots.ratios import ratios
 from opjoule.results.answer import SIMULATED
 from opjoule.results.comparison.cell import ComparedCell, Plotted
 from opjoule.results.comparison.compared_run import NOT_JUDGED, SIDE, TWO_COSTS, ComparedRun, costs_in
 from opjoule.results.comparison.conclusion import Answers, answers_of, notes, verdict
-from opjoule.results.comparison.contrasts import Compared
+from opjoule.results.comparison.contrasts import Compared, Contrast
 from opjoule.results.comparison.index import ConditionRun, read_index, with_result
-from opjoule.results.comparison.run_warnings import marks_of, methods
-from opjoule.results.comparison.sentences import sentence
+from opjoule.results.comparison.run_warnings import marks_of, methods, summary_of
+from opjoule.results.comparison.sentences import (
+    NO_DIFFERENCE,
+    chance_name,
+    follows_words,
+    pair_labels,
+    sentence,
+)
 from opjoule.results.comparison.value_words import NAMED, label, listed, noun, quantity_words
 from opjoule.results.long_table import Row
 from opjoule.results.rounding import NONE, quantity_text
@@ -327,3 +334,37 @@ def _run_line(run: ComparedRun | None, folder: Path, named: ConditionRun | None 
         headline or NONE,
     )
     return f"{started or '~'} {place.name}", line
+
+
+def forest(compared: Compared) -> Drawing:
+    """The ratios of each quantity, with the interval of each (95.45 %) and the simultaneous one of all."""
+    panels = [ratios(compared, of) for of in compared.with_ratios]
+    warnings = summary_of(group.runs for group in compared.groups)
+    return Drawing(panels, rest=NO_DIFFERENCE, simulated=compared.simulated, warnings=warnings)
+
+
+def ratios(compared: Compared, of: Definition) -> Ratios:
+    """The ratios of one quantity."""
+    contrasts = compared.contrasts_of(of)
+    axis = ratio_axis(
+        (float(contrast.ratio), contrast.limits, contrast.limits_together or contrast.limits)
+        for contrast in contrasts
+        if contrast.ratio
+    )
+    mark = ", SIMULATED" if compared.simulated else ""
+    chance = chance_name(max(contrast.judged for contrast in contrasts))
+    caption = f"{quantity_words(of)}: ratios by {noun(compared.question.by)}{mark}"
+    return Ratios(f"ratio of {quantity_words(of)}", [*map(_ratio, contrasts)], axis, chance, caption)
+
+
+def _ratio(contrast: Contrast) -> Ratio:
+    where, a, b = pair_labels(contrast)
+    return Ratio(
+        f"{where + ': ' if where else ''}{a} / {b}",
+        contrast.ratio.value if contrast.ratio else None,
+        contrast.limits if contrast.ratio else (0.0, math.inf),
+        contrast.limits_together if contrast.judged > 1 else None,
+        Mark.OPEN if contrast.adjusted is None else Mark.DIFFERENT if contrast.differs else Mark.ALIKE,
+        contrast.adjusted,
+        follows_words(contrast, a),
+    )

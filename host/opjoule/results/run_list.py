@@ -14,13 +14,12 @@ from msgspec.structs import replace
 
 from opjoule.base.errors import RecordFault
 from opjoule.base.files import read_regular, rewriting
-from opjoule.base.names import MEDIUM
 from opjoule.base.notices import Notice, NoticeKind
 from opjoule.base.scripts import program
+from opjoule.base.settings import MEDIUM
 from opjoule.base.units import Quantity, missing
 from opjoule.results.rounding import quantity_text
-from opjoule.runs.record.directory import check_place, is_held
-from opjoule.runs.record.notes import NO_NOTES, NOTES, Notes, read_notes
+from opjoule.runs.record.directory import NO_NOTES, NOTES, Notes, check_place, is_held, read_notes
 
 if TYPE_CHECKING:
     from opjoule.results.answer import Answer

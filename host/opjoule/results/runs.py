@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from opjoule.base.errors import BadInput, OpJouleError
-from opjoule.base.names import MEDIUM
+from opjoule.base.settings import MEDIUM
 from opjoule.energy.operations.tables import BY_NAME
 from opjoule.energy.sensor_calibration import Correction, SensorCalibration
 from opjoule.energy.trace.parquet_file import POWER, checked_metadata, open_parquet

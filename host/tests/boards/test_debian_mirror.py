@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from opjoule.boards.debian_mirror import DEBIAN, mirrors
+from opjoule.boards.virtual.image import DEBIAN, mirrors
 
 ROOT = Path(__file__).resolve().parents[3]
 APT = """#!/bin/sh

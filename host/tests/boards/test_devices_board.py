@@ -17,14 +17,8 @@ import pytest
 from loopback_sshd import Link, Sshd
 from opjoule.base.errors import DeviceFault, LinkFault
 from opjoule.base.notices import NoticeKind
-from opjoule.boards.board import Board, ProbeOptions
-from opjoule.boards.board_state import StateSettings, read_facts
-from opjoule.boards.connection.shell import LocalShell
-from opjoule.boards.connection.ssh import SshConnection
-from opjoule.boards.medium import Medium
-from opjoule.boards.profiles import find_profile
-from opjoule.boards.programs import runner
-from opjoule.boards.programs.binaries import (
+from opjoule.boards import runner
+from opjoule.boards.binaries import (
     FAILED_ENGINES,
     LOADER,
     PROBE,
@@ -32,10 +26,15 @@ from opjoule.boards.programs.binaries import (
     install_programs,
     installed_here,
 )
-from opjoule.boards.programs.runner import WorkloadRun
-from opjoule.boards.rig.board import board_on
-from opjoule.boards.rig.examine import examine_board
-from opjoule.boards.rig.file import RigDevice
+from opjoule.boards.board import Board, ProbeOptions
+from opjoule.boards.board_state import StateSettings, read_facts
+from opjoule.boards.medium import Medium
+from opjoule.boards.profiles import find_profile
+from opjoule.boards.rig import RigDevice
+from opjoule.boards.rig_board import board_on, examine_board
+from opjoule.boards.runner import WorkloadRun
+from opjoule.boards.shell import LocalShell
+from opjoule.boards.ssh import SshConnection
 
 BUILDS = Path(__file__).resolve().parents[3] / "build"
 AWKWARD = 'it\'s; $(touch injected) "x"\n`y` & z'
@@ -352,12 +351,12 @@ HOST_ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, PLACES)
 HOST = """
 import sys, time
 from pathlib import Path
-from opjoule.boards.programs import runner
+from opjoule.boards import runner
 from opjoule.boards.board import Board, ProbeOptions
 from opjoule.boards.medium import Medium
 from opjoule.boards.profiles import find_profile
-from opjoule.boards.rig.board import board_on
-from opjoule.boards.connection.ssh import SshConnection
+from opjoule.boards.rig_board import board_on
+from opjoule.boards.ssh import SshConnection
 from test_devices_board import KEEP, SLEEPING
 builds, storage, raw, target, *options = sys.argv[1:]
 shell = SshConnection(target, options)

@@ -12,13 +12,13 @@ from board_answers import abouts, plan, state
 from board_zoo import ZOO, ZooBoard, ZooShell
 from opjoule.base.errors import DeviceFault
 from opjoule.base.notices import NoticeKind
+from opjoule.boards import rig_board
+from opjoule.boards.binaries import find_program
 from opjoule.boards.board_state import StateSettings, read_facts, read_state
 from opjoule.boards.medium import Medium
 from opjoule.boards.preparation import plan_for
 from opjoule.boards.profiles import find_profile
-from opjoule.boards.programs.binaries import find_program
-from opjoule.boards.rig import examine
-from opjoule.boards.rig.file import CPUFREQ, RigDevice
+from opjoule.boards.rig import CPUFREQ, RigDevice
 from opjoule.boards.state_gate import StateWatch
 
 ACCEPTED = [board for board in ZOO if not board.refused]
@@ -133,11 +133,11 @@ def test_a_board_that_cannot_be_measured_is_refused_with_a_remedy(shell, board: 
 
 @each_of(ZOO)
 def test_doctor_says_what_is_well_and_what_to_mend(shell, board: ZooBoard, builds, tmp_path, monkeypatch):
-    monkeypatch.setattr(examine, "open_shell", lambda _: shell)
-    monkeypatch.setattr(examine, "read_facts", partial(read_facts, journal=str(tmp_path / "journal")))
+    monkeypatch.setattr(rig_board, "open_shell", lambda _: shell)
+    monkeypatch.setattr(rig_board, "read_facts", partial(read_facts, journal=str(tmp_path / "journal")))
     (tmp_path / "sd").mkdir()
     described = RigDevice("ssh:pi@board", None, {"sd": Medium(str(tmp_path / "sd"))})
-    checks = list(examine.examine_board(board.profile, described, builds))
+    checks = list(rig_board.examine_board(board.profile, described, builds))
     mend = [check for check in checks if check.kind is NoticeKind.MEND]
     assert any(board.system in check.line for check in checks)
     assert bool(mend) == bool(board.refused), mend
@@ -152,5 +152,5 @@ def test_doctor_says_what_is_well_and_what_to_mend(shell, board: ZooBoard, build
 
 
 def test_the_zoo_has_an_image_of_every_profile():
-    real = {path.stem for path in (Path(examine.__file__).parents[1] / "profiles").glob("*.toml")} - {"virtual"}
+    real = {path.stem for path in (Path(rig_board.__file__).parent / "profiles").glob("*.toml")} - {"virtual"}
     assert real == {board.profile for board in ZOO}

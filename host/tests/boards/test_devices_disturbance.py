@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from opjoule.base.errors import BadInput, DeviceFault
-from opjoule.boards.connection.shell import LocalShell
-from opjoule.boards.programs.binaries import installed_here
-from opjoule.boards.programs.probe import Probe
-from opjoule.boards.programs.runner import DISTURBANCES, PROBE_FOLDER, Runner, RunningDisturbance, find_disturbance
+from opjoule.boards.binaries import installed_here
+from opjoule.boards.probe import Probe
+from opjoule.boards.runner import DISTURBANCES, PROBE_FOLDER, Runner, RunningDisturbance, find_disturbance
+from opjoule.boards.shell import LocalShell
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -6,8 +6,8 @@ import threading
 
 import pytest
 from opjoule.base.errors import LinkFault
-from opjoule.boards.connection import shell
-from opjoule.boards.connection.shell import beat_until
+from opjoule.boards import shell
+from opjoule.boards.shell import beat_until
 
 LIMIT_S = 60
 

@@ -10,9 +10,9 @@ import time
 import mongo_server
 import pytest
 from loopback_rig import ROOT, RUN_THROUGH, LoopbackRig
-from opjoule.boards.connection.ssh import SshConnection
 from opjoule.boards.medium import Medium
 from opjoule.boards.preparation import recover
+from opjoule.boards.ssh import SshConnection
 
 pytestmark = pytest.mark.end_to_end
 

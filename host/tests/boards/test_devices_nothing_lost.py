@@ -11,17 +11,17 @@ import pytest
 from board_answers import ANSWERS, MARK, plan, run, state
 from opjoule.base.errors import BadInput, DeviceFault, RigFault
 from opjoule.bench.simulation.rig import RigSetup, twin_rig
+from opjoule.boards.binaries import installed_here
 from opjoule.boards.board_state import StateSettings, read_facts, read_state
-from opjoule.boards.connection.sessions import database_folder, find_sessions, new_session, remove_sessions
-from opjoule.boards.connection.shell import LocalShell
-from opjoule.boards.connection.steps import Change, prepare_script, restore_script
 from opjoule.boards.medium import Medium
 from opjoule.boards.preparation import recover
+from opjoule.boards.probe import Probe
 from opjoule.boards.profiles import find_profile
-from opjoule.boards.programs.binaries import installed_here
-from opjoule.boards.programs.probe import Probe
-from opjoule.boards.programs.runner import DISTURBANCES, PROBE_FOLDER, Runner, RunningDisturbance
+from opjoule.boards.runner import DISTURBANCES, PROBE_FOLDER, Runner, RunningDisturbance
+from opjoule.boards.sessions import database_folder, find_sessions, new_session, remove_sessions
+from opjoule.boards.shell import LocalShell
 from opjoule.boards.state_gate import StateWatch
+from opjoule.boards.steps import Change, prepare_script, restore_script
 from opjoule.boards.virtual.image import Image
 from opjoule.boards.virtual.machine import Machine
 

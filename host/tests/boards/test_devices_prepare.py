@@ -12,10 +12,10 @@ from board_answers import ANSWERS, MARK, abouts, active, plan, run, state
 from opjoule.base.errors import BadInput, DeviceFault
 from opjoule.boards.board_state import BlockDevices, BoardState, StateSettings, read_state, why_not_expendable
 from opjoule.boards.changes import STOPPED_UNITS
-from opjoule.boards.connection.shell import LocalShell
-from opjoule.boards.connection.steps import Change, prepare_script, restore_script
 from opjoule.boards.medium import Medium
+from opjoule.boards.shell import LocalShell
 from opjoule.boards.state_gate import broken_by_steering, steered
+from opjoule.boards.steps import Change, prepare_script, restore_script
 
 AWKWARD = 'it\'s; $(touch injected) "x"\n`y` & z'
 

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from opjoule.boards import preparation
 from opjoule.boards.board_state import read_facts
-from opjoule.boards.connection.sessions import new_session
-from opjoule.boards.connection.shell import LocalShell
 from opjoule.boards.medium import FOLDER, Medium
 from opjoule.boards.preparation import recover
+from opjoule.boards.sessions import new_session
+from opjoule.boards.shell import LocalShell
 
 SHELL = LocalShell()
 KEPT = "leveldb-0123456789abcdef"

@@ -26,8 +26,7 @@ import pytest
 from loopback_sshd import Sshd
 from moved_servers import server_on
 from opjoule.base.errors import BadInput, DeviceFault
-from opjoule.boards.connection.shell import LocalShell
-from opjoule.boards.connection.ssh import SshConnection
+from opjoule.boards.binaries import find_program
 from opjoule.boards.databases import (
     Database,
     ServerCommands,
@@ -35,10 +34,8 @@ from opjoule.boards.databases import (
     find_database,
     known_databases,
 )
-from opjoule.boards.on_board import script
-from opjoule.boards.programs.binaries import find_program
-from opjoule.boards.programs.probe import Probe
-from opjoule.boards.programs.runner import PROBE_FOLDER, Runner
+from opjoule.boards.probe import Probe
+from opjoule.boards.runner import PROBE_FOLDER, Runner
 from opjoule.boards.server import (
     DatabaseServer,
     ServerPrograms,
@@ -46,6 +43,8 @@ from opjoule.boards.server import (
     find_programs,
     program_version,
 )
+from opjoule.boards.shell import LocalShell, script
+from opjoule.boards.ssh import SshConnection
 from opjoule.cli.commands import main
 from opjoule.runs.evaluation.summary import server_usage
 

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 from loopback_sshd import Link, Sshd, make_key
 from opjoule.base.errors import BadInput, LinkFault
-from opjoule.boards.connection.line_process import Dialogue
-from opjoule.boards.connection.ssh import SshConnection, options_in_file, remote_line
+from opjoule.boards.shell import Dialogue
+from opjoule.boards.ssh import SshConnection, options_in_file, remote_line
 
 HOST = Path(__file__).resolve().parents[2]
 AWKWARD = [
@@ -179,7 +179,7 @@ def test_the_remote_line_is_posix_quoting():
 AT_TERMINAL = """
 import sys
 sys.path[:0] = [sys.argv[1]]
-from opjoule.boards.connection.ssh import SshConnection, options_in_file
+from opjoule.boards.ssh import SshConnection, options_in_file
 connection = SshConnection(sys.argv[2], sys.argv[3:])
 try:
     print("connected", flush=True)

@@ -8,8 +8,8 @@ from itertools import accumulate, count
 from pathlib import Path
 
 import pytest
-from opjoule.boards.connection.shell import LocalShell
 from opjoule.boards.profiles import Profile, find_profile, known_profiles
+from opjoule.boards.shell import LocalShell
 from opjoule.boards.state_gate import (
     FLAGS_PERIOD_S,
     MediumSpeed,

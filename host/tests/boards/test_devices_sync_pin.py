@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from board_answers import abouts, plan, state
 from opjoule.base.errors import BadInput
-from opjoule.boards.connection.shell import LocalShell
 from opjoule.boards.profiles import find_profile, known_profiles
-from opjoule.boards.rig.examine import look_at_pin
-from opjoule.boards.rig.file import check_sync, read_rig
+from opjoule.boards.rig import check_sync, read_rig
+from opjoule.boards.rig_board import look_at_pin
+from opjoule.boards.shell import LocalShell
 
 FOUND = {
     "chip": "/dev/gpiochip1",

@@ -19,14 +19,13 @@ from loopback_sshd import Link
 from opjoule.base.errors import BadInput, LinkFault
 from opjoule.boards.board import Board, ProbeOptions
 from opjoule.boards.board_state import StateSettings, read_facts
-from opjoule.boards.connection.ssh import SshConnection
-from opjoule.boards.connection.steps import HELPER
 from opjoule.boards.medium import Medium
 from opjoule.boards.preparation import plan_for, recover
 from opjoule.boards.profiles import find_profile
-from opjoule.boards.rig.board import board_on
-from opjoule.boards.rig.file import RigDevice
-from opjoule.boards.rig.root_helper import install_script
+from opjoule.boards.rig import RigDevice, install_script
+from opjoule.boards.rig_board import board_on
+from opjoule.boards.ssh import SshConnection
+from opjoule.boards.steps import HELPER
 from opjoule.boards.virtual.machine import Machine
 from virtual_board import EMMC, LIMIT_S, ROOT, SSD, STAND_IN, as_root, connect, listing
 
@@ -147,7 +146,7 @@ import json, sys
 from pathlib import Path
 sys.path[:0] = [sys.argv[1]]
 from test_devices_virtual_board import board
-from opjoule.boards.connection.ssh import SshConnection
+from opjoule.boards.ssh import SshConnection
 raw, target, *options = sys.argv[2:]
 device = board(SshConnection(target, options))
 try:
@@ -231,7 +230,7 @@ def test_a_link_cut_at_any_moment_leaves_a_board_that_is_put_back(machine, whole
 
 
 def test_after_a_reboot_in_mid_run_the_board_is_put_back(machine, tmp_path, monkeypatch):
-    monkeypatch.setattr("opjoule.boards.programs.runner.RECONNECT_S", 600.0)  # emulated, on a busy computer
+    monkeypatch.setattr("opjoule.boards.runner.RECONNECT_S", 600.0)  # emulated, on a busy computer
     monkeypatch.setattr("opjoule.boards.preparation.RECONNECT_S", 600.0)
     before = listing(machine)
     device = board(connect(machine))

@@ -21,11 +21,10 @@ from opjoule.bench.simulation.rig import RigSetup
 from opjoule.bench.simulation.virtual_rig import virtual_rig
 from opjoule.boards.board import Board
 from opjoule.boards.medium import Medium, read_free_bytes
+from opjoule.boards.probe import Probe
 from opjoule.boards.profiles import find_profile
-from opjoule.boards.programs.probe import Probe
-from opjoule.boards.rig.board import open_board
-from opjoule.boards.rig.examine import examine_board, look_at_pin
-from opjoule.boards.rig.file import Rig, RigDevice
+from opjoule.boards.rig import Rig, RigDevice
+from opjoule.boards.rig_board import examine_board, look_at_pin, open_board
 from opjoule.boards.virtual.machine import MEDIUM_BYTES, Image, Machine
 from opjoule.campaign.measurement import measure
 from opjoule.cli import commands

@@ -14,13 +14,13 @@ import pytest
 from opjoule.base.errors import BadInput, DeviceFault
 from opjoule.boards.board import ProbeOptions
 from opjoule.boards.board_state import StateSettings
-from opjoule.boards.connection.sessions import database_folder, find_sessions, new_session, remove_sessions
-from opjoule.boards.connection.shell import LocalShell
 from opjoule.boards.databases import find_database
 from opjoule.boards.medium import FOLDER, KeptDatabases, find_kept, remove_kept
 from opjoule.boards.medium import Medium as BoardMedium
 from opjoule.boards.profiles import find_profile
-from opjoule.boards.rig.board import board_on
+from opjoule.boards.rig_board import board_on
+from opjoule.boards.sessions import database_folder, find_sessions, new_session, remove_sessions
+from opjoule.boards.shell import LocalShell
 from opjoule.cli.commands import main, parse
 from opjoule.cli.measure.planning import make_plan
 from opjoule.runs.studies.properties import YcsbCore, check_space

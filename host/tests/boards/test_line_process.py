@@ -6,7 +6,7 @@ import gc
 import sys
 from pathlib import Path
 
-from opjoule.boards.connection.line_process import LineProcess
+from opjoule.boards.shell import LineProcess
 
 
 def test_an_ended_program_leaves_no_open_file() -> None:

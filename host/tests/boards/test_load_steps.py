@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from loopback_sshd import Sshd
 from opjoule.base.errors import DeviceFault
-from opjoule.boards.rig.board import CHIPS, LEVELS, PERIOD_NS, load_steps, pattern
-from opjoule.boards.rig.file import RigDevice
+from opjoule.boards.rig import RigDevice
+from opjoule.boards.rig_board import CHIPS, LEVELS, PERIOD_NS, load_steps, pattern
 
 ROOT = Path(__file__).resolve().parents[3]
 pytestmark = pytest.mark.end_to_end

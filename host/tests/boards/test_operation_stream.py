@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from opjoule.base.errors import RigFault
-from opjoule.boards.programs.runner import OperationStream
+from opjoule.boards.runner import OperationStream
 
 
 def test_a_generator_whose_carrier_does_not_start_is_ended(tmp_path: Path, monkeypatch) -> None:

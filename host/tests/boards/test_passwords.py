@@ -16,9 +16,9 @@ from loopback_sshd import Sshd
 from opjoule.base.errors import BadInput, RigFault
 from opjoule.base.notices import Notice, NoticeKind
 from opjoule.base.passwords import all_masked, masked
-from opjoule.boards.connection.line_process import LineProcess
-from opjoule.boards.connection.ssh import SshConnection
-from opjoule.boards.rig.file import read_rig
+from opjoule.boards.rig import read_rig
+from opjoule.boards.shell import LineProcess
+from opjoule.boards.ssh import SshConnection
 from opjoule.cli.failures import reporting_failures
 from opjoule.runs.record.run_record import RunRecord
 from opjoule.runs.studies.command import CommandStudy

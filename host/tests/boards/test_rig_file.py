@@ -2,7 +2,7 @@
 
 import pytest
 from opjoule.base.errors import BadInput
-from opjoule.boards.rig.file import read_rig
+from opjoule.boards.rig import read_rig
 
 GOOD = """
 [meter]

@@ -7,19 +7,17 @@ from pathlib import Path
 import pytest
 from opjoule.base.errors import BadInput, DeviceFault
 from opjoule.boards.board_state import BoardFacts, read_facts, read_state
-from opjoule.boards.connection.shell import LocalShell, Ran
-from opjoule.boards.connection.steps import (
+from opjoule.boards.medium import Medium
+from opjoule.boards.preparation import make_changes, undo_changes
+from opjoule.boards.rig import RigDevice, helper_text, install_script
+from opjoule.boards.shell import LocalShell, Ran, script
+from opjoule.boards.steps import (
     HELPER,
     JOURNAL,
     Change,
     helper_orders,
     helper_version,
 )
-from opjoule.boards.medium import Medium
-from opjoule.boards.on_board import script
-from opjoule.boards.preparation import make_changes, undo_changes
-from opjoule.boards.rig.file import RigDevice
-from opjoule.boards.rig.root_helper import helper_text, install_script
 
 FACTS = BoardFacts({}, "aarch64", "", "helper", "", "", JOURNAL, False, "")
 SUDO = """#!/bin/sh

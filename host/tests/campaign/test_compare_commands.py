@@ -139,7 +139,7 @@ def test_blocks_are_added_until_the_factor_is_known(tmp_path, capsys, monkeypatc
 
 def test_again_adds_blocks_to_compared_commands(tmp_path, capsys, monkeypatch):
     measured = Measured(monkeypatch)
-    monkeypatch.setattr("opjoule.cli.campaign.again.measuring", lambda cells, rigs: measured)
+    monkeypatch.setattr("opjoule.cli.campaign.command.measuring", lambda cells, rigs: measured)
     words = [*RIG, "--out", str(tmp_path / "out"), "--before", "true", *PAIR]
     assert main(words) == 0
     measured.measured.clear()

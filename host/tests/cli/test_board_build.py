@@ -3,7 +3,7 @@
 import platform
 
 import pytest
-from opjoule.boards.programs.binaries import ARCHITECTURES
+from opjoule.boards.binaries import ARCHITECTURES
 from opjoule.cli.commands import parse
 
 

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from opjoule.bench.simulation.imperfections import Imperfections
+from opjoule.bench.simulation.simulators import Imperfections
 from opjoule.cli import calibrate as calibrate_command
 from opjoule.cli import commands, record
 from opjoule.cli.calibrate import check_command

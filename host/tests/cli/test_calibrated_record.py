@@ -12,7 +12,7 @@ from msgspec import structs
 from opjoule.base.errors import BadInput
 from opjoule.base.notices import NoticeKind
 from opjoule.base.units import from_json
-from opjoule.boards.rig.file import read_rig
+from opjoule.boards.rig import read_rig
 from opjoule.cli.doctor import calibration_findings
 from opjoule.energy.calibration.calibration_file import (
     CalibratedSensor,
@@ -27,7 +27,7 @@ from opjoule.energy.trace.journal import TraceJournal, read_trace
 from opjoule.meters.chips import INA219
 from opjoule.meters.interface import Meter, MeterIdentity, SensorIdentity
 from opjoule.meters.registry import open_meter, sensor_ids
-from opjoule.pages.report.advice import remedies
+from opjoule.pages.report.terminal import remedies
 from opjoule.pages.report.timeline import read_timeline
 from opjoule.results.answer import open_answer
 from opjoule.runs.evaluation.trace_result import conclude_trace

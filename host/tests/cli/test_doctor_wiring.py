@@ -7,11 +7,11 @@ from types import SimpleNamespace
 
 import pytest
 from opjoule.base.notices import Notice, NoticeKind
+from opjoule.boards import rig_board
 from opjoule.boards.profiles import find_profile, known_profiles
-from opjoule.boards.rig import examine as examine_module
-from opjoule.boards.rig.examine import edges_finding
-from opjoule.boards.rig.examine import finding as found
-from opjoule.boards.rig.file import RigSupply
+from opjoule.boards.rig import RigSupply
+from opjoule.boards.rig_board import edges_finding
+from opjoule.boards.rig_board import finding as found
 from opjoule.cli import doctor
 from opjoule.cli.commands import main
 from opjoule.cli.databases import Availability
@@ -107,9 +107,9 @@ def test_a_dead_sync_wire_is_found_by_the_examination_of_the_board(monkeypatch):
         return 4  # from before
 
     board = SimpleNamespace(values={"user_id": "0"}, rights="root", machine="aarch64", cache="/tmp")
-    monkeypatch.setattr(examine_module, "install_programs", lambda *_: SimpleNamespace(probe="probe"))
-    monkeypatch.setattr(examine_module, "look_at_pin", lambda *_: None)
-    findings = list(examine_module._sync("rpi4", None, board, None, "gpio:GPIO17", 3, edges))
+    monkeypatch.setattr(rig_board, "install_programs", lambda *_: SimpleNamespace(probe="probe"))
+    monkeypatch.setattr(rig_board, "look_at_pin", lambda *_: None)
+    findings = list(rig_board._sync("rpi4", None, board, None, "gpio:GPIO17", 3, edges))
     assert [(finding.kind is NoticeKind.SOUND) for finding in findings] == [True, False]
     assert "0 of 6 edges" in findings[1].line
 

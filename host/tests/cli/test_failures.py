@@ -19,7 +19,7 @@ import pytest
 from opjoule.base.errors import INTERRUPTED, BadInput, of_system
 from opjoule.base.scripts import script_name
 from opjoule.base.terminal import Prompts
-from opjoule.boards.connection.line_process import LINE_MAX, LineProcess
+from opjoule.boards.shell import LINE_MAX, LineProcess
 from opjoule.cli import commands, init
 from opjoule.cli.failures import one_line, reporting_failures
 from opjoule.cli.init import run_init

@@ -11,8 +11,8 @@ from opjoule.base.errors import OpJouleError
 from opjoule.base.files import csv_text
 from opjoule.cli import start
 from opjoule.cli.failures import one_line
+from opjoule.runs.record.directory import Notes, write_notes
 from opjoule.runs.record.json_file import write_json
-from opjoule.runs.record.notes import Notes, write_notes
 from opjoule.runs.record.run_record import DIGEST, RunRecord, _digest
 from raw_record import finished_record
 

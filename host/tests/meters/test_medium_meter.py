@@ -17,8 +17,7 @@ from opjoule.energy.error_bounds import SQRT3
 from opjoule.energy.trace.journal import read_trace
 from opjoule.energy.trace.power_trace import Gap
 from opjoule.meters.interface import FaultEvent, GapEvent, Losses, Meter, MeterIdentity, Samples
-from opjoule.meters.medium_meter import EXCHANGES_LEAST, LiveClock, WithMediumMeter
-from opjoule.meters.registry import open_meters
+from opjoule.meters.registry import EXCHANGES_LEAST, LiveClock, WithMediumMeter, open_meters
 from software_usb import SoftwareFnirsi, SoftwareKm003c, Supply, plug_in
 from with_usb_testers import GAIN, OFFSET_A
 

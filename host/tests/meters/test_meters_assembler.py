@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from opjoule.meters import messages as m
-from opjoule.meters.chip import SensorSettings, code_ends
-from opjoule.meters.chips import INA219
+from opjoule.meters.chips import INA219, SensorSettings, code_ends
 from opjoule.meters.interface import EdgeEvent, FaultEvent, GapEvent, Samples
 from opjoule.meters.serial.assembler import Assembler, parse
 from opjoule.meters.serial.conversions import ConversionAssembler

@@ -7,7 +7,7 @@ from opjoule.energy.trace.journal import TraceJournal, read_edges, read_trace
 from opjoule.energy.trace.power_trace import Gap
 from opjoule.meters import capture, messages
 from opjoule.meters.capture import Capture
-from opjoule.meters.chip import SensorSettings
+from opjoule.meters.chips import SensorSettings
 from opjoule.meters.interface import Wishes
 from opjoule.meters.registry import open_meter
 from software_meter import SoftwareMeter

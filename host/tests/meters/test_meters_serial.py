@@ -14,7 +14,7 @@ from opjoule.base.errors import BadInput, MeterFault
 from opjoule.clocks.exchanges import Exchange
 from opjoule.clocks.host_clock import MONOTONIC, HostClock
 from opjoule.meters import messages as m
-from opjoule.meters.chip import SensorSettings
+from opjoule.meters.chips import SensorSettings
 from opjoule.meters.interface import FaultEvent, GapEvent, MeterGone, Samples, Wishes
 from opjoule.meters.registry import open_meter
 from opjoule.meters.serial import meter as serial_meter

@@ -3,8 +3,7 @@
 import pytest
 from opjoule.base.errors import BadInput
 from opjoule.energy.error_bounds import Shunt
-from opjoule.meters.chip import SensorSettings
-from opjoule.meters.chips import INA219, INA226, INA228
+from opjoule.meters.chips import INA219, INA226, INA228, SensorSettings
 from opjoule.meters.messages import Mode
 from opjoule.meters.serial.meter import KIND
 from opjoule.meters.serial.options import shunts

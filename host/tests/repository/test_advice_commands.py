@@ -10,7 +10,7 @@ import pytest
 from advised import Cases, check
 from compared_records import several
 from opjoule.base.errors import BadInput
-from opjoule.boards.rig.file import check_sync
+from opjoule.boards.rig import check_sync
 from opjoule.cli import commands
 from opjoule.cli.commands import main
 from opjoule.cli.import_trace import run_import

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import first_start
 import pytest
+from opjoule.base.scripts import Needs
 from opjoule.boards.databases import known_databases
 from opjoule.boards.profiles import known_profiles
 from opjoule.cli import commands
@@ -15,7 +16,6 @@ from opjoule.cli.campaign.compared_commands import COMPARE_COMMANDS
 from opjoule.cli.campaign.study_cells import STUDY
 from opjoule.cli.commands import MODULES, commands_of
 from opjoule.cli.measure.options import MEASURE
-from opjoule.cli.needs import Needs
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from opjoule.base.errors import RecordFault
-from opjoule.boards.programs.probe import LINE_MAX, ProbeAnswer, probe_line
+from opjoule.boards.probe import LINE_MAX, ProbeAnswer, probe_line
 from opjoule.energy.operations.board_files import read_events, read_system
 from opjoule.energy.operations.tables import OPERATIONS, SYSTEM, read_operations
 from opjoule.energy.trace import parquet_file

@@ -19,7 +19,7 @@ TERMS = (
     "loader, plan, step, baseline, drain, repeat, figure, quantity, record, session, state, board, harness"
 )
 HOMES = {
-    "session": ["boards/connection/sessions.py"],
+    "session": ["boards/sessions.py"],
     "harness": ["runs/evaluation/repeat_energy.py", "runs/studies/ycsb.py"],
     "record": [
         "runs/record/",

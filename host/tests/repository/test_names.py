@@ -1,4 +1,4 @@
-"""The medium's key in commands and files, `storage`, is spelt in base/names.py; all other code says medium."""
+"""The medium's key in commands and files, `storage`, is spelt in base/settings.py; all other code says medium."""
 
 import ast
 from collections.abc import Iterator
@@ -36,4 +36,4 @@ def test_the_mediums_key_is_spelt_in_one_module():
     """Users' files keep their key, and a reader of the code meets one word."""
     modules = {path.relative_to(SOURCES).as_posix(): path.read_text() for path in sorted(SOURCES.rglob("*.py"))}
     found = {name: [*spelt(text, OPTIONS if name.startswith("cli/") else set())] for name, text in modules.items()}
-    assert {name: words for name, words in found.items() if words} == {"base/names.py": ["storage"]}
+    assert {name: words for name, words in found.items() if words} == {"base/settings.py": ["storage"]}

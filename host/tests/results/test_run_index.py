@@ -9,8 +9,7 @@ from opjoule.base.errors import RecordFault
 from opjoule.base.notices import Notice, NoticeKind
 from opjoule.results import run_list
 from opjoule.results.run_list import INDEX, RunIndex, find_runs
-from opjoule.runs.record.directory import held
-from opjoule.runs.record.notes import Notes, write_notes
+from opjoule.runs.record.directory import Notes, held, write_notes
 from opjoule.runs.record.run_record import RunRecord
 from raw_record import finished_record
 from report_record import make_record

@@ -9,8 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from opjoule.energy.error_bounds import Shunt
-from opjoule.meters.chip import SensorSettings
-from opjoule.meters.chips import chip_of
+from opjoule.meters.chips import SensorSettings, chip_of
 from opjoule.meters.messages import ChipKind, Mode
 from rig_profiles import EDGES_S, PROFILES, bursts, constant
 from rig_session import PERFECT_SENSOR, record

@@ -9,7 +9,7 @@ import random
 import numpy as np
 import pytest
 from opjoule.base.errors import MeterFault
-from opjoule.meters.chip import SensorSettings
+from opjoule.meters.chips import SensorSettings
 from opjoule.meters.messages import Mode
 from rig_profiles import EDGES_S, PROFILES
 from rig_session import ARDUINO_FIRMWARE, record, rig_sim, write_profile

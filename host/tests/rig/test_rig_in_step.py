@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from opjoule.base.notices import NoticeKind
 from opjoule.energy.unseen_current import in_step_notices
-from opjoule.meters.chip import SensorSettings
+from opjoule.meters.chips import SensorSettings
 from opjoule.meters.messages import Mode
 from rig_session import PERFECT_SENSOR, record
 

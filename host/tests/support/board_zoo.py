@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from opjoule.boards.connection.shell import LocalShell
+from opjoule.boards.shell import LocalShell
 
 _OLD_STAT = """for word; do case $word in *%H*|*%L*|*%r*) echo '?d:?d'; exit 0 ;; esac; done
 exec /usr/bin/stat "$@"

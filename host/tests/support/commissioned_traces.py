@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from opjoule.bench.commissioning.running import DeskRecording
+from opjoule.bench.commissioning.desk import DeskRecording
 from opjoule.energy.error_bounds import Shunt
 from opjoule.energy.trace.power_trace import PowerTrace
 from opjoule.meters.chips import INA219

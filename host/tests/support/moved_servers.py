@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from opjoule.boards.connection.shell import LocalShell
+from opjoule.boards.binaries import find_program
 from opjoule.boards.databases import Database, database_called
-from opjoule.boards.programs.binaries import find_program
-from opjoule.boards.programs.probe import Probe
-from opjoule.boards.programs.runner import PROBE_FOLDER, Runner
+from opjoule.boards.probe import Probe
+from opjoule.boards.runner import PROBE_FOLDER, Runner
 from opjoule.boards.server import DatabaseServer, ServerPrograms
+from opjoule.boards.shell import LocalShell
 
 BUILD = Path(__file__).resolve().parents[3] / "build"
 

@@ -20,7 +20,7 @@ from opjoule.energy.trace.journal import TraceJournal, read_edges, read_trace
 from opjoule.energy.trace.power_trace import PowerTrace
 from opjoule.energy.window import EnergyResult, Window, window_energy_j
 from opjoule.meters.capture import Capture, CaptureSummary
-from opjoule.meters.chip import SensorSettings
+from opjoule.meters.chips import SensorSettings
 from opjoule.meters.interface import Meter, Wishes
 from opjoule.meters.registry import open_meter
 

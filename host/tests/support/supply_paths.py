@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from opjoule.boards.profiles import find_profile
-from opjoule.boards.rig.file import RigSupply
+from opjoule.boards.rig import RigSupply
 from opjoule.runs.measuring.supply_path import supply_path
 
 

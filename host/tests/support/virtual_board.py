@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from opjoule.boards.connection.ssh import SshConnection
+from opjoule.boards.ssh import SshConnection
 from opjoule.boards.virtual.image import get_image
 from opjoule.boards.virtual.machine import Machine
 

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import mongo_server
-from opjoule.boards.connection.ssh import SshConnection
 from opjoule.boards.medium import Medium
 from opjoule.boards.preparation import recover
+from opjoule.boards.ssh import SshConnection
 from opjoule.runs.record.run_record import RunRecord
 from test_devices_measurement import LoopbackRig
 

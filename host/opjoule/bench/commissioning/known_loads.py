@@ -7,8 +7,16 @@ from typing import Final
 import numpy as np
 
 from opjoule.base.notices import Notice, NoticeKind
-from opjoule.bench.commissioning.desk import CheckedFigure, Defects, OpenDesk, Picture, Setup, Verdict, known_resistor
-from opjoule.bench.commissioning.running import DeskRecording
+from opjoule.bench.commissioning.desk import (
+    CheckedFigure,
+    Defects,
+    DeskRecording,
+    OpenDesk,
+    Picture,
+    Setup,
+    Verdict,
+    known_resistor,
+)
 from opjoule.energy.calibration.means import MeanReading, mean_reading
 from opjoule.energy.error_bounds import SWAPPED, ErrorBounds
 from opjoule.energy.sensor_calibration import PARAMETERS

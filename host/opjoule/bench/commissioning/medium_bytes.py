@@ -6,13 +6,12 @@ from typing import Final
 import numpy as np
 
 from opjoule.base.errors import DeviceFault
-from opjoule.base.names import MEDIUM
-from opjoule.bench.commissioning.desk import CheckedFigure, Defects, OpenDesk, Setup, Verdict
-from opjoule.bench.commissioning.running import DeskRecording
+from opjoule.base.settings import MEDIUM
+from opjoule.bench.commissioning.desk import CheckedFigure, Defects, DeskRecording, OpenDesk, Setup, Verdict
 from opjoule.bench.commissioning.sync_line import by_exchanges
 from opjoule.boards.board import Board
 from opjoule.boards.board_state import device_number
-from opjoule.boards.rig.board import CHIP_MS, pattern
+from opjoule.boards.rig_board import CHIP_MS, pattern
 
 BYTES_SHARE_MAX: Final = 0.02
 SENSOR_SHARE_MAX: Final = 0.1

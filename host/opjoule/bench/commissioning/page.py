@@ -10,13 +10,25 @@ import numpy as np
 
 from opjoule.base.errors import RecordFault
 from opjoule.base.notices import Notice, NoticeKind
-from opjoule.bench.commissioning.certificate import Certificate, Finished
+from opjoule.bench.commissioning.certificate import STEPS, Certificate, DeskStep, Finished
 from opjoule.bench.commissioning.desk import Parts, Picture
-from opjoule.bench.commissioning.steps import STEPS, DeskStep
 from opjoule.energy.trace.journal import read_trace
-from opjoule.pages.drawing.chart import chart_content, chart_frame, chart_scripts, chart_series, panel, power_panel
 from opjoule.pages.drawing.drawing import Chart, DrawnAxis, Point
-from opjoule.pages.drawing.page import Element, element, header, page, row, section, table
+from opjoule.pages.drawing.page import (
+    Element,
+    chart_content,
+    chart_frame,
+    chart_scripts,
+    chart_series,
+    element,
+    header,
+    page,
+    panel,
+    power_panel,
+    row,
+    section,
+    table,
+)
 from opjoule.pages.drawing.shown import chart
 from opjoule.results.tracks import PhaseSpan, SampleParts, Track, sampled_track
 

@@ -7,8 +7,16 @@ from typing import Final
 import numpy as np
 
 from opjoule.base.errors import AlignmentError
-from opjoule.bench.commissioning.desk import CheckedFigure, Defects, OpenDesk, Picture, Setup, Verdict
-from opjoule.bench.commissioning.running import DeskRecording, Running
+from opjoule.bench.commissioning.desk import (
+    CheckedFigure,
+    Defects,
+    DeskRecording,
+    OpenDesk,
+    Picture,
+    Running,
+    Setup,
+    Verdict,
+)
 from opjoule.boards.board import Board
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.clocks.edges import EdgePairs, fit_edges, match_edges

@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Final
 
 from opjoule.base.errors import RigFault
-from opjoule.bench.simulation.imperfections import Imperfections
 from opjoule.bench.simulation.power_model import Supply
-from opjoule.bench.simulation.rig_simulator import RigSimulator, known_load
+from opjoule.bench.simulation.simulators import Imperfections, RigSimulator, known_load
 from opjoule.energy.calibration.means import ReadPoint
 from opjoule.energy.calibration.reference import Reference, TypedQuantity, TypedReference
 from opjoule.energy.cells import Cells

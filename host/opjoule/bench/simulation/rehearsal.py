@@ -21,16 +21,13 @@ import numpy as np
 from opjoule.base.errors import BadInput, unknown
 from opjoule.base.scripts import ROOT
 from opjoule.base.terminal import say
-from opjoule.bench.commissioning.certificate import Certificate
-from opjoule.bench.commissioning.desk import DeskPace, OpenDesk, Parts, Setup
+from opjoule.bench.commissioning.certificate import Certificate, DeskStep
+from opjoule.bench.commissioning.desk import DeskPace, DeskRecording, OpenDesk, Parts, Running, Setup, meter_words
 from opjoule.bench.commissioning.known_loads import ZERO_A
-from opjoule.bench.commissioning.running import DeskRecording, Running, meter_words
-from opjoule.bench.commissioning.steps import DeskStep
-from opjoule.bench.simulation.imperfections import Imperfections
 from opjoule.bench.simulation.medium_work import LineFifo, MediumStretch
 from opjoule.bench.simulation.power_model import Activity, LoadModel, Models, PowerModel, Rows, Supply
 from opjoule.bench.simulation.rig import SIMULATED_FILES, DelayedProbe, RigSetup, SimulatedRig, simulated_rig
-from opjoule.bench.simulation.rig_simulator import RigSimulator, known_load
+from opjoule.bench.simulation.simulators import Imperfections, RigSimulator, known_load
 from opjoule.bench.simulation.supply import DELAY_NS
 from opjoule.boards.profiles import BoardAndMedium, Profile
 from opjoule.clocks.exchanges import Exchange

@@ -14,22 +14,21 @@ from typing import Any, Final, NamedTuple
 
 from opjoule.base.errors import LinkFault, RigFault
 from opjoule.bench.simulation.engine_power import EnginePower
-from opjoule.bench.simulation.imperfections import Imperfections
-from opjoule.bench.simulation.medium_simulator import PROGRAM, MediumSimulator
 from opjoule.bench.simulation.medium_work import LineFifo
 from opjoule.bench.simulation.power_model import BoardModel, LoadModel, Models, PowerModel
+from opjoule.bench.simulation.simulators import PROGRAM, Imperfections, MediumSimulator
 from opjoule.bench.simulation.supply import DELAY_NS, PERIOD_MS, Feed, SimulatedSupply, drawn_for
+from opjoule.boards.binaries import installed_here
 from opjoule.boards.board import Board, ProbeOptions
 from opjoule.boards.board_state import AS_SIMULATED, StateSettings, read_facts
-from opjoule.boards.connection.sessions import new_session
-from opjoule.boards.connection.shell import LocalShell
 from opjoule.boards.databases import background_threads
 from opjoule.boards.medium import Medium
 from opjoule.boards.preparation import Preparation
+from opjoule.boards.probe import Probe
 from opjoule.boards.profiles import BoardAndMedium, Profile
-from opjoule.boards.programs.binaries import installed_here
-from opjoule.boards.programs.probe import Probe
-from opjoule.boards.programs.runner import Disturbance
+from opjoule.boards.runner import Disturbance
+from opjoule.boards.sessions import new_session
+from opjoule.boards.shell import LocalShell
 from opjoule.boards.virtual.machine import Machine
 from opjoule.clocks.exchanges import Exchange
 from opjoule.energy.operations.board_files import COLUMNS, COMPUTER

@@ -21,11 +21,10 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from opjoule.base.files import replacing
-from opjoule.bench.simulation.imperfections import Imperfections
 from opjoule.bench.simulation.medium_work import LineFifo, MediumStretch, MediumWork
 from opjoule.bench.simulation.parts import COURSE, PARTS
 from opjoule.bench.simulation.power_model import Activity, LoadModel, PowerModel
-from opjoule.bench.simulation.rig_simulator import RigSimulator, folder_in_memory
+from opjoule.bench.simulation.simulators import Imperfections, RigSimulator, folder_in_memory
 from opjoule.boards.profiles import Profile
 from opjoule.meters.serial.options import SIMULATED_SENSOR
 

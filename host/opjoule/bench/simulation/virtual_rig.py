@@ -19,17 +19,17 @@ from pathlib import Path
 from typing import Any
 
 from opjoule.base.errors import LinkFault
-from opjoule.bench.simulation.imperfections import Imperfections
 from opjoule.bench.simulation.power_model import CountedPower, Models
 from opjoule.bench.simulation.rig import DelayedProbe, RigSetup, SimulatedRig
+from opjoule.bench.simulation.simulators import Imperfections
 from opjoule.bench.simulation.supply import SimulatedSupply, drawn_for
 from opjoule.boards.board import ProbeOptions
 from opjoule.boards.board_state import StateSettings
-from opjoule.boards.connection.ssh import SshConnection
 from opjoule.boards.medium import Medium
+from opjoule.boards.probe import Probe
 from opjoule.boards.profiles import BoardAndMedium
-from opjoule.boards.programs.probe import Probe
-from opjoule.boards.rig.board import board_on
+from opjoule.boards.rig_board import board_on
+from opjoule.boards.ssh import SshConnection
 from opjoule.boards.virtual.image import get_image
 from opjoule.boards.virtual.machine import MEDIA, Machine
 

@@ -11,7 +11,7 @@ from itertools import product
 from typing import Final
 
 from opjoule.base.errors import BadInput
-from opjoule.base.names import MEDIUM
+from opjoule.base.settings import MEDIUM
 from opjoule.boards.profiles import find_profile
 from opjoule.campaign.axes import UntilNarrow, media_of
 from opjoule.cli.campaign.file import CampaignFile, PlannedCell, check_size

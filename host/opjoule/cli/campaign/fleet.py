@@ -18,7 +18,7 @@ import msgspec
 from opjoule.base.errors import BadInput, Interrupted, OpJouleError
 from opjoule.base.files import ProcessFolder, write_whole
 from opjoule.base.scripts import HOST, MEASURE, ROOT, script_name
-from opjoule.boards.rig.file import read_rig
+from opjoule.boards.rig import read_rig
 from opjoule.campaign.campaign import Campaign, concluded, in_condition
 from opjoule.campaign.fleet_rig import (
     JOB,

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, ClassVar, Final, Self
 
 from opjoule.base.errors import BadInput
+from opjoule.base.scripts import Needs
 from opjoule.campaign.axes import BLOCKS_LIMIT
 from opjoule.cli.campaign.file import CampaignFile, restored_cell
 from opjoule.cli.commands import Command
@@ -24,7 +25,6 @@ from opjoule.cli.measure.options import (
     engines_of,
     needs_of_measurements,
 )
-from opjoule.cli.needs import Needs
 from opjoule.cli.options import (
     MEDIUM_HELP,
     Argument,

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from opjoule.base.errors import BadInput
-from opjoule.base.names import MEDIUM
 from opjoule.base.scripts import RUNS
+from opjoule.base.settings import MEDIUM
 from opjoule.boards.board_state import SIMULATED
 from opjoule.campaign.axes import AXES, media_of, several
 from opjoule.campaign.past_times import TimeNeeded, past_times, shipped_times, time_needed

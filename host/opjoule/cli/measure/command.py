@@ -33,9 +33,9 @@ from opjoule.boards.board import Board
 from opjoule.boards.board_state import AS_SIMULATED, SIMULATED, StateSettings
 from opjoule.boards.databases import database_called
 from opjoule.boards.medium import FOLDER as KEPT_FOLDER
-from opjoule.boards.programs.runner import Disturbance, find_disturbance
-from opjoule.boards.rig.board import described_medium, open_board, preview
-from opjoule.boards.rig.file import Rig, check_sync, read_rig
+from opjoule.boards.rig import Rig, check_sync, read_rig
+from opjoule.boards.rig_board import described_medium, open_board, preview
+from opjoule.boards.runner import Disturbance, find_disturbance
 from opjoule.campaign.campaign import run_conditions
 from opjoule.campaign.measurement import directory_name, measure
 from opjoule.cli.databases import LOADER, Availability, availability, built_in

@@ -8,11 +8,11 @@ from typing import Annotated, Any, ClassVar, Final
 
 from opjoule.base.errors import BadInput
 from opjoule.base.files import read_regular
+from opjoule.base.scripts import Needs
 from opjoule.boards.databases import find_database
 from opjoule.boards.profiles import find_profile
 from opjoule.campaign.axes import media_of
 from opjoule.cli.commands import Command, board_architecture
-from opjoule.cli.needs import Needs
 from opjoule.cli.options import (
     LIVE_HELP,
     MEDIUM_HELP,
@@ -485,7 +485,7 @@ def _needs_of(path: Path, options: AgainOptions) -> Needs:
 AGAIN: Final = Command(
     "again",
     AgainOptions,
-    "opjoule.cli.campaign.again:run_again",
+    "opjoule.cli.campaign.command:run_again",
     "Repeats a measurement from its record's plan, here or on another rig, with the same study, board, medium, repeats "
     "and idle. Records with the same plan_sha256 had the same plan. With the folder of a campaign, adds blocks to it.",
     "examples:\n  host/measure.py again runs/20261122-101500-leveldb-rpi4-sd\n"

@@ -11,18 +11,18 @@ from rich.table import Table
 
 from opjoule.base.errors import BadInput, NewerSchema
 from opjoule.base.files import read_regular
-from opjoule.base.names import MEDIUM
 from opjoule.base.notices import Notice, NoticeKind
 from opjoule.base.scripts import ROOT
+from opjoule.base.settings import MEDIUM
 from opjoule.base.terminal import terminal
 from opjoule.base.units import counted
 from opjoule.bench.commissioning.certificate import commissioning_note
 from opjoule.boards.databases import find_database
 from opjoule.boards.profiles import find_profile
-from opjoule.boards.rig.file import Rig, RigSupply
+from opjoule.boards.rig import Rig, RigSupply
+from opjoule.campaign.adaptive import KEPT_UP
 from opjoule.campaign.axes import media_of
 from opjoule.campaign.campaign import in_condition
-from opjoule.campaign.equal_rate import KEPT_UP
 from opjoule.cli.measure.options import JobOptions, PlanningOptions, ProgramOptions, RigOptions, YcsbOptions
 from opjoule.cli.options import THREADS_MAX
 from opjoule.meters.serial.options import SIMULATED_SENSOR

@@ -32,8 +32,7 @@ from opjoule.results.exports import formats, writer
 from opjoule.results.recorded import table_of
 from opjoule.results.run import open_run
 from opjoule.results.run_list import ListedRun, find_runs
-from opjoule.runs.record.directory import held, is_held
-from opjoule.runs.record.notes import read_notes, write_notes
+from opjoule.runs.record.directory import held, is_held, read_notes, write_notes
 from opjoule.runs.record.result import read_result
 from opjoule.runs.record.run_record import RunRecord, reading
 from opjoule.runs.studies.folder import find_study

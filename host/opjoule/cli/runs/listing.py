@@ -10,7 +10,7 @@ from datetime import UTC
 from itertools import zip_longest
 from typing import Any, Final
 
-from opjoule.base.names import MEDIUM
+from opjoule.base.settings import MEDIUM
 from opjoule.cli.failures import one_line
 from opjoule.cli.runs.options import ListOptions
 from opjoule.results.run_list import ListedRun, RunIndex

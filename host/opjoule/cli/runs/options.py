@@ -4,9 +4,8 @@ from pathlib import Path
 from typing import Annotated, Final
 
 from opjoule.base.errors import BadInput, OpJouleError
-from opjoule.base.scripts import program
+from opjoule.base.scripts import Needs, program
 from opjoule.cli.commands import Command
-from opjoule.cli.needs import Needs
 from opjoule.cli.options import Argument, Days, Flag, Option, Options, Parser, Positive
 from opjoule.results.exports import formats
 from opjoule.runs.record.directory import check_place

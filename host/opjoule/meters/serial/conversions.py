@@ -13,7 +13,7 @@ from typing import Final, Self
 import numpy as np
 
 from opjoule.energy.trace.power_trace import BoolArray, Gap, Int64Array
-from opjoule.meters.chip import ChipScale, CodeEnds, ConversionTimes
+from opjoule.meters.chips import ChipScale, CodeEnds, ConversionTimes
 from opjoule.meters.interface import BusReading, FaultEvent, GapEvent, MeterEvent, Samples
 from opjoule.meters.messages import Flag, Pairs, Shunts, Wide
 from opjoule.meters.serial.wire import WRAP, signed_difference

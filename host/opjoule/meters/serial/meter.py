@@ -12,8 +12,16 @@ from opjoule.clocks.exchanges import Exchange
 from opjoule.clocks.host_clock import MONOTONIC, HostClock
 from opjoule.energy.error_bounds import ErrorBounds, Shunt
 from opjoule.meters import messages
-from opjoule.meters.chip import Chip, ConversionTimes, SensorSettings, code_ends, default_settings, read_times
-from opjoule.meters.chips import chip_of, ina219_breakout
+from opjoule.meters.chips import (
+    Chip,
+    ConversionTimes,
+    SensorSettings,
+    chip_of,
+    code_ends,
+    default_settings,
+    ina219_breakout,
+    read_times,
+)
 from opjoule.meters.interface import (
     LOAD_SIDE,
     Address,

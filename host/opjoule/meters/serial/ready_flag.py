@@ -13,8 +13,7 @@ import numpy as np
 
 from opjoule.clocks.host_clock import MONOTONIC, HostClock
 from opjoule.energy.trace.power_trace import Float64Array
-from opjoule.meters.chip import BY_LIBRARY, default_settings
-from opjoule.meters.chips import chip_of
+from opjoule.meters.chips import BY_LIBRARY, chip_of, default_settings
 from opjoule.meters.interface import InputEnded, Samples
 from opjoule.meters.messages import ChipKind, ControllerKind
 from opjoule.meters.serial.meter import SerialMeter

@@ -23,13 +23,17 @@ from opjoule.pages.drawing.drawing import (
     Drawing,
     DrawnAxis,
     Grid,
+    Limits,
     Mark,
     Panel,
     Ratios,
+    Scale,
     interval,
+    log_ticks,
     roomy,
+    stacked,
+    tick_words,
 )
-from opjoule.pages.drawing.scales import Limits, Scale, log_ticks, stacked, tick_words
 from opjoule.results.rounding import NONE, chance_words, with_limits
 
 COLOURS: Final = ("#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA3377", "#BBBBBB")

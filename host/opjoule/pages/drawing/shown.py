@@ -9,9 +9,23 @@ from typing import Final
 
 import numpy as np
 
-from opjoule.pages.drawing.drawing import Bar, Bars, Chart, Drawing, Mark, Point, Ratio, Ratios
+from opjoule.pages.drawing.drawing import (
+    REACH,
+    Bar,
+    Bars,
+    Chart,
+    Drawing,
+    Limits,
+    Mark,
+    Point,
+    Ratio,
+    Ratios,
+    Scale,
+    limits_from_zero,
+    stacked,
+    tick_words,
+)
 from opjoule.pages.drawing.page import Child, Element, element, row, table
-from opjoule.pages.drawing.scales import REACH, Limits, Scale, limits_from_zero, stacked, tick_words
 from opjoule.results.rounding import NONE, chance_number, percent, with_limits
 from opjoule.results.tracks import Floats
 

@@ -11,7 +11,7 @@ import matplotlib as mpl
 
 from opjoule.base.errors import BadInput
 from opjoule.base.files import csv_text, write_whole
-from opjoule.base.names import MEDIUM
+from opjoule.base.settings import MEDIUM
 from opjoule.pages.drawing.drawing import Drawing
 from opjoule.pages.drawing.printed import printed, save
 from opjoule.pages.plots.cells import Plot, plots

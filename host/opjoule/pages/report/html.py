@@ -7,20 +7,21 @@ from typing import Any, Final
 import numpy as np
 
 from opjoule.base.files import write_whole
-from opjoule.pages.drawing.chart import (
+from opjoule.pages.drawing.page import (
     chart_content,
     chart_frame,
     chart_scripts,
     chart_series,
     chart_value,
+    element,
+    page,
     panel,
     power_panel,
+    section,
 )
-from opjoule.pages.drawing.page import element, page, section
 from opjoule.pages.drawing.shown import KINDS
 from opjoule.pages.report import sections
-from opjoule.pages.report.latency_histogram import latency_histogram
-from opjoule.pages.report.pictures import activity_stack, trace_figure
+from opjoule.pages.report.pictures import activity_stack, latency_histogram, trace_figure
 from opjoule.pages.report.provenance import losses, provenance, sensor_errors
 from opjoule.pages.report.sections import phases_table, repeats_table
 from opjoule.pages.report.timeline import Timeline, read_timeline

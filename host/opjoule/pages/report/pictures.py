@@ -1,17 +1,25 @@
-"""Static pictures (SVG) of a record over time: its trace, for print and for readers without scripts, and its energy
-above idle by kind of operation and activity.
-"""
+"""The pictures of one record (SVG): trace, latencies, energy by activity; and the residuals of a calibration."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
+from xml.etree import ElementTree
 
 import numpy as np
+import numpy.typing as npt
 
+from opjoule.base.coverage import COVERAGE_FACTOR
 from opjoule.base.errors import RecordFault
+from opjoule.base.files import write_whole
+from opjoule.energy.calibration.calibration_file import CalibrationFile, FilePoint
+from opjoule.energy.sensor_calibration import Correction, SensorCalibration
 from opjoule.energy.trace.power_trace import Float64Array
+from opjoule.pages.drawing.drawing import Scale, limits_about
 from opjoule.pages.drawing.page import Element, element
-from opjoule.pages.drawing.scales import Scale, limits_about
 from opjoule.pages.drawing.shown import (
+    KINDS,
     WIDTH,
     area,
     drawing,
@@ -24,7 +32,7 @@ from opjoule.pages.drawing.shown import (
     x_axis,
     y_axis,
 )
-from opjoule.pages.report.timeline import Timeline
+from opjoule.pages.report.timeline import LatencyCounts, Timeline
 from opjoule.results.answer import Answer
 from opjoule.results.long_table import NOT_IDENTIFIABLE, by_kind
 from opjoule.results.recorded import table_of
@@ -216,3 +224,170 @@ def _areas(edges_s: Float64Array, courses: Mapping[str, Float64Array], measured_
         *made,
         element("path", d=steps(x, [watts(value_w) for value_w in measured_w]), class_="measured"),
     ]
+
+
+_LATENCY_HEIGHT = 210
+LATENCY_LEFT, LATENCY_RIGHT, _LATENCY_TOP, _LATENCY_BOTTOM = 30, 14, 40, 34
+_LATENCY_CAPTION = "How long the run's operations took"
+UNITS = {-9: "ns", -6: "\N{MICRO SIGN}s", -3: "ms", 0: "s"}
+MOST_TICKS = 7
+
+
+def latency_histogram(latencies: LatencyCounts | None) -> list[Element]:
+    """One outline per kind, in bins of equal width on a logarithmic axis; nothing if no operation was logged.
+
+    Both axes are logarithmic, so that the one operation in ten thousand that waits for a compaction is as visible as
+    the rest.
+    """
+    if latencies is None:
+        return []
+    most = max(int(counts.max()) for counts in latencies.counts.values())
+    first_s, last_s = latencies.bounds_s[[0, -1]].tolist()
+    x = Scale(first_s, last_s, LATENCY_LEFT, WIDTH - LATENCY_RIGHT, logarithmic=True)
+    # The axis begins below one operation, so that a bin with one operation differs from an empty one.
+    y = Scale(0.5, max(most * 1.3, 10.0), _LATENCY_HEIGHT - _LATENCY_BOTTOM, _LATENCY_TOP, logarithmic=True)
+    outlines = [
+        element("path", d=_outline(x, y, latencies.bounds_s, counts), class_=f"line kind-{number % KINDS}")
+        for number, counts in enumerate(latencies.counts.values())
+    ]
+    kinds = ", ".join(f"{int(counts.sum()):,} {name}" for name, counts in latencies.counts.items())
+    drawn = drawing(
+        *y_axis(y, _counts(y), LATENCY_LEFT, WIDTH - LATENCY_RIGHT, "operations in a bin", _LATENCY_TOP - 14),
+        *x_axis(x, _times(x), _LATENCY_TOP, _LATENCY_HEIGHT - _LATENCY_BOTTOM, "latency, on the board's clock"),
+        *_marks(x, latencies.marks_s),
+        *outlines,
+        height=_LATENCY_HEIGHT,
+        label=f"{_LATENCY_CAPTION}: {kinds}; logarithmic axes. The table above has the percentiles.",
+    )
+    return [element("h3", _LATENCY_CAPTION), legend(latencies.counts), drawn]
+
+
+def _outline(x: Scale, y: Scale, bounds_s: Floats, counts: npt.NDArray[np.int64]) -> str:
+    """Steps from the first bin with an operation to the last."""
+    held = np.flatnonzero(counts)
+    parts = [f"M{x(bounds_s[held[0]]):.1f} {y(0):.1f}"]
+    for i in range(held[0], held[-1] + 1):
+        parts.append(f"V{y(float(counts[i])):.1f}H{x(bounds_s[i + 1]):.1f}")
+    return "".join([*parts, f"V{y(0):.1f}"])
+
+
+def _counts(y: Scale) -> list[tuple[float, str]]:
+    powers = range(math.floor(math.log10(y.high)) + 1)
+    return [(10.0**power, f"{10 ** (power % 3)}{('', 'k', 'M', 'G')[power // 3]}") for power in powers]
+
+
+def _times(x: Scale) -> list[tuple[float, str]]:
+    powers = range(math.ceil(math.log10(x.low) - 1e-9), math.floor(math.log10(x.high) + 1e-9) + 1)
+    ticks = []
+    for power in powers[:: -(-len(powers) // MOST_TICKS) or 1]:
+        unit = min(max(power // 3 * 3, -9), 0)
+        ticks.append((10.0**power, f"{10 ** (power - unit)} {UNITS[unit]}"))
+    return ticks
+
+
+def _marks(x: Scale, marks_s: Mapping[str, float]) -> list[Element]:
+    """Percentiles as dashed lines, with their names on opposite sides."""
+    parts = []
+    for (name, second), anchor in zip(marks_s.items(), ("end", "start"), strict=False):
+        place = x(second)
+        parts += [line(place, _LATENCY_TOP - 10, place, _LATENCY_HEIGHT - _LATENCY_BOTTOM, "mark")]
+        parts += [text(place + (3 if anchor == "start" else -3), _LATENCY_TOP - 4, name, anchor)]
+    return parts
+
+
+_RESIDUALS_TOP, _RESIDUALS_HEIGHT, _RESIDUALS_GAP = 48, 130, 50
+_RESIDUALS_STEPS: Final = 60
+_RESIDUALS_STYLE: Final = (
+    "text{font:8px system-ui,sans-serif;fill:#4d5862}.title{font-weight:600;fill:#1d2329}"
+    ".grid{stroke:#d5dade;stroke-width:.6}"
+    ".zero{stroke:#4d5862;stroke-width:.6}.band{fill:#23629f;fill-opacity:.14}.dot{fill:#a83f06}"
+    ".whisker{stroke:#a83f06;stroke-width:.8}"
+)
+"""Style sheet of a drawing in a separate file, on white."""
+
+
+@dataclass(frozen=True)
+class _Panel:
+    """One channel: its points and its line; residuals are drawn in thousandths of `unit`."""
+
+    words: str
+    unit: str
+    points: Sequence[FilePoint]
+    correction: Correction
+    place: int
+    """Index of its gain among the parameters; the offset is two places further."""
+
+
+def write_residuals(path: Path, file: CalibrationFile) -> Path:
+    """Writes the picture beside the calibration's file, with the same name; returns its path."""
+    target = path.with_suffix(".svg")
+    write_whole(target, ElementTree.tostring(residuals_figure(file), encoding="unicode").encode())
+    return target
+
+
+def residuals_figure(file: CalibrationFile) -> Element:
+    """Reference minus corrected reading of every point with its own uncertainty, and the line's as a band (k = 2)."""
+    panels = [_Panel("current", "A", file.current, file.calibration.current, 0)]
+    if file.calibration.voltage:
+        panels.append(_Panel("voltage", "V", file.voltage, file.calibration.voltage, 1))
+    height = _RESIDUALS_TOP + len(panels) * (_RESIDUALS_HEIGHT + _RESIDUALS_GAP)
+    title = f"Calibration of {file.title}"
+    parts = [
+        shape
+        for number, panel in enumerate(panels)
+        for shape in _drawn(panel, file.calibration, _RESIDUALS_TOP + number * (_RESIDUALS_HEIGHT + _RESIDUALS_GAP))
+    ]
+    words = (
+        "points: reference minus corrected reading; band: uncertainty of a corrected value, including "
+        "the reference's (k = 2)"
+    )
+    made = drawing(
+        element("title", title),
+        element("style", _RESIDUALS_STYLE),
+        element("rect", width=WIDTH, height=f"{height:g}", fill="#ffffff"),
+        text(8, 14, title, class_="title"),
+        text(8, 26, words),
+        *parts,
+        height=height,
+        label=title,
+    )
+    made.set("xmlns", "http://www.w3.org/2000/svg")
+    return made
+
+
+def _drawn(panel: _Panel, calibration: SensorCalibration, top: int) -> list[Element]:
+    readings = np.linspace(panel.correction.least, panel.correction.most, _RESIDUALS_STEPS)
+    band = 1e3 * _band(panel, calibration, readings)
+    at = panel.correction(readings)
+    points_u = [1e3 * COVERAGE_FACTOR * math.hypot(p.reading_u, p.reference_u) for p in panel.points]
+    away = [1e3 * p.residual for p in panel.points]
+    most = 1.1 * max([float(band.max()), *(abs(a) + u for a, u in zip(away, points_u, strict=True))])
+    x = Scale(float(at[0]), float(at[-1]), LEFT + 8, WIDTH - RIGHT - 8)
+    y = Scale(-most, most, top + _RESIDUALS_HEIGHT, top)
+    corners = [*zip(at, band, strict=True), *zip(at[::-1], -band[::-1], strict=True)]
+    outline = " ".join(f"{x(value):.1f},{y(limit):.1f}" for value, limit in corners)
+    return [
+        element("polygon", points=outline, class_="band"),
+        *x_axis(x, numbered(x, 10), top, top + _RESIDUALS_HEIGHT, f"{panel.words}, {panel.unit}"),
+        *y_axis(y, numbered(y, 5), LEFT, WIDTH - RIGHT, f"residual, m{panel.unit}", top),
+        line(LEFT, y(0.0), WIDTH - RIGHT, y(0.0), "zero"),
+        *(
+            shape
+            for p, a, u in zip(panel.points, away, points_u, strict=True)
+            for shape in (
+                line(x(p.reference), y(a - u), x(p.reference), y(a + u), "whisker"),
+                element("circle", cx=f"{x(p.reference):.1f}", cy=f"{y(a):.1f}", r="2", class_="dot"),
+            )
+        ),
+    ]
+
+
+def _band(panel: _Panel, calibration: SensorCalibration, readings: Float64Array) -> Float64Array:
+    """Expanded uncertainty (k = 2) of corrected readings, same shape."""
+    limits = []
+    for reading in readings.tolist():
+        at = np.array([0.0, reading, 0.0, 1.0, 0.0])
+        if panel.place == 0:
+            at = calibration.sensitivity(reading, calibration.steady_warmth_a2(reading))
+        limits.append(COVERAGE_FACTOR * math.hypot(*(u for _, u in calibration.contributions(at).values())))
+    return np.array(limits)

@@ -7,7 +7,6 @@ from typing import Any, Final
 from opjoule.base.units import NOT_STATED, Cause, Quantity, from_json, missing
 from opjoule.energy.operations.operation_table import Latency
 from opjoule.pages.drawing.page import Child, Element, element, header, row, table
-from opjoule.pages.report.advice import shares
 from opjoule.results.answer import TRACE_ONLY, Answer, in_words
 from opjoule.results.long_table import Row, is_quantity, rows
 from opjoule.results.rounding import NONE, percent, quantity_text, rounded, rounded_quantity
@@ -245,6 +244,16 @@ def budgets(answer: Answer) -> list[Element]:
         for definition in answer.quantities.shown("budget")
         for made in _budget(answer.result, definition.budget, f"Uncertainty budget of the {definition.label}")
     ]
+
+
+def shares(budget: object) -> dict[str, float]:
+    """Known part -> its share of the variance, largest first."""
+    parts = budget.items() if isinstance(budget, Mapping) else ()
+    known = [(name, part["value"]) for name, part in parts if is_quantity(part) and part["value"] is not None]
+    squares = {name: float(value) ** 2 for name, value in known}
+    total = sum(squares.values())
+    ordered = sorted(squares, key=lambda name: -squares[name]) if total > 0 else ()
+    return {name: squares[name] / total for name in ordered}
 
 
 def _budget(result: Mapping[str, Any], key: str, caption: str) -> list[Element]:

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
 from opjoule.base.errors import RecordFault
 from opjoule.energy.operations.operation_table import Latency, OperationTable
 from opjoule.energy.operations.tables import read_operations
 from opjoule.energy.trace.power_trace import PowerTrace
-from opjoule.pages.report.latency_histogram import LatencyCounts, counted_latency
 from opjoule.results.recorded import (
     TimeAxis,
     ToSeconds,
@@ -27,7 +27,21 @@ from opjoule.runs.record.run import Run
 from opjoule.runs.record.run_record import RunRecord
 
 T = TypeVar("T")
+BINS_PER_DECADE = 20
+"""Bins of latencies, of equal width on a logarithmic axis."""
 _NO_MAP = "No clock map from board to meter: phases and operations cannot be placed on the trace."
+
+
+@dataclass(frozen=True)
+class LatencyCounts:
+    """Operations by latency."""
+
+    bounds_s: Floats
+    """Edges of the bins [s], shape (n + 1,)."""
+    counts: Mapping[str, npt.NDArray[np.int64]]
+    """Kind -> operations in each bin, shape (n,)."""
+    marks_s: Mapping[str, float]
+    """Name of a percentile of all operations -> latency [s]."""
 
 
 @dataclass(frozen=True)
@@ -124,3 +138,28 @@ def _noted(notes: list[str], read: Callable[[], T]) -> T | None:
     except RecordFault as fault:
         notes.append(str(fault))
         return None
+
+
+def counted_latency(operations: OperationTable) -> LatencyCounts | None:
+    """Counts of the operations' latencies in bins that cover all of them; None without operations."""
+    if len(operations) == 0:
+        return None
+    ends = _bins(np.array([operations.duration_ns.min(), operations.duration_ns.max()])).tolist()
+    first, last = ends[0], max(ends[1] + 1, ends[0] + BINS_PER_DECADE)
+    edges = np.arange(first, last + 1, dtype=np.float64) / BINS_PER_DECADE
+    shape = len(operations.kinds), last - first
+    counted = np.zeros(shape[0] * shape[1], np.int64)
+    for part in operations.parts():
+        place = part.kind.astype(np.int64) * shape[1] + (_bins(part.duration_ns) - first)
+        counted += np.bincount(place, minlength=counted.size)
+    by_code = counted.reshape(shape)
+    counts = {name: by_code[operations.kinds.index(name)] for name in operations.counts()}
+    overall = operations.latency
+    marks = {"50 %": overall.p50, "99 %": overall.p99} if overall else {}
+    return LatencyCounts(10.0**edges, counts, marks)
+
+
+def _bins(duration_ns: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Number of each latency's bin. The clock counts nanoseconds, so that 0 means below 1 ns and goes to that bin."""
+    exponent = np.log10(np.maximum(duration_ns, 1)) - 9
+    return np.asarray(np.floor(exponent * BINS_PER_DECADE), np.int64)

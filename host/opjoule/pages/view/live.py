@@ -17,8 +17,8 @@ from opjoule.base.units import missing, unstated
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.clocks.exchanges import BOARD_EXCHANGES, METER_EXCHANGES, fit_exchanges, read_exchanges
 from opjoule.energy.trace.power_trace import Float64Array, Int64Array
-from opjoule.pages.view.levels import POWER
 from opjoule.pages.view.replies import columns_of, power_values, report_of, rounded, stated_row, stretch_of
+from opjoule.pages.view.runs_folder import POWER
 from opjoule.results.answer import open_answer
 from opjoule.results.tracks import Track, joined, phase_kind
 from opjoule.runs.measuring.progress import PROGRESS, phase_title

@@ -15,8 +15,7 @@ from opjoule.base.notices import Grade, Notice
 from opjoule.base.units import Quantity
 from opjoule.pages.report.html import render
 from opjoule.pages.report.timeline import read_timeline
-from opjoule.pages.view.levels import POWER
-from opjoule.pages.view.runs_folder import RunsFolder, ShownRun
+from opjoule.pages.view.runs_folder import POWER, RunsFolder, ShownRun
 from opjoule.results.answer import open_answer
 from opjoule.results.rounding import quantity_text
 from opjoule.results.run_list import ListedRun

@@ -23,8 +23,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from opjoule.base.errors import BadInput, OpJouleError, of_system
 from opjoule.base.scripts import program
-from opjoule.pages.drawing.chart import chart_frame, library_script
-from opjoule.pages.drawing.page import page_style, text_of
+from opjoule.pages.drawing.page import chart_frame, library_script, page_style, text_of
 
 LOOPBACK: Final = "127.0.0.1"
 ASSETS: Final = Path(__file__).parent / "assets"

@@ -12,7 +12,7 @@ from statistics import fmean, stdev
 from typing import Any, Final
 
 from opjoule.base.errors import BadInput, DataFault
-from opjoule.base.names import MEDIUM
+from opjoule.base.settings import MEDIUM
 from opjoule.base.units import Quantity, missing, unstated
 from opjoule.results.comparison.compared_run import COUNTED, SIDE, ComparedRun, check_comparable, told_by
 from opjoule.results.comparison.run_warnings import summary_of

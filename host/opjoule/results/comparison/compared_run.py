@@ -27,7 +27,7 @@ from opjoule.results.comparison.settings import (
 from opjoule.results.comparison.value_words import label
 from opjoule.results.long_table import kinds_in, means
 from opjoule.runs.evaluation.quantities.definition import Definition, Quantities, Topic, told_path
-from opjoule.runs.record.job_results import caveats_of
+from opjoule.runs.record.result import caveats_of
 from opjoule.runs.record.run_record import RunRecord, reading
 from opjoule.runs.studies.definition import SYSTEM
 

@@ -8,8 +8,8 @@ from typing import Final
 from msgspec.structs import replace
 from rich.console import Console
 
-from opjoule.base.names import MEDIUM
 from opjoule.base.notices import Notice, NoticeKind
+from opjoule.base.settings import MEDIUM
 from opjoule.base.units import counted
 from opjoule.results.answer import Answer, open_answer
 from opjoule.results.comparison.compared_run import ComparedRun

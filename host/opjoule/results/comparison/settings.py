@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
-from opjoule.base.names import MEDIUM
+from opjoule.base.settings import MEDIUM
 from opjoule.runs.studies.definition import COMMAND, SYSTEM
 
 Settings = Mapping[str, Mapping[str, str]]

@@ -14,7 +14,7 @@ from statistics import fmean
 from typing import Any, Final, Self
 
 from opjoule.base.errors import OpJouleError
-from opjoule.base.names import MEDIUM
+from opjoule.base.settings import MEDIUM
 from opjoule.base.units import Cause, Quantity, exact, missing
 from opjoule.energy.trace.parquet_file import checked_metadata
 from opjoule.results.comparison.compared_run import ComparedRun, read_compared
@@ -22,7 +22,7 @@ from opjoule.results.comparison.run_warnings import summary_of
 from opjoule.results.comparison.value_words import measure_unit
 from opjoule.results.long_table import BY_PHASE
 from opjoule.runs.evaluation.quantities.phases import PHASES
-from opjoule.runs.record.job_results import job_results
+from opjoule.runs.record.result import job_results
 from opjoule.runs.record.run_record import RunRecord
 from opjoule.runs.studies.definition import StudyFolder
 

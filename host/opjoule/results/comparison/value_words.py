@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from opjoule.base.names import MEDIUM
+from opjoule.base.settings import MEDIUM
 from opjoule.boards.databases import database_called
 from opjoule.runs.evaluation.quantities.definition import Definition
 from opjoule.runs.evaluation.quantities.phases import PHASES

@@ -16,7 +16,7 @@ from typing import Final
 
 from rich.table import Table
 
-from opjoule.base.names import MEDIUM
+from opjoule.base.settings import MEDIUM
 from opjoule.base.toml_file import matches
 from opjoule.base.units import Quantity
 from opjoule.energy.comparison import difference, log_limits, same_probability
@@ -25,7 +25,7 @@ from opjoule.results.comparison.compared_run import ComparedRun, Place, apart_fr
 from opjoule.results.comparison.contrasts import LIMIT, SINGLE_RUNS, TOO_SHORT_RUNS, adjusted_together, why_not_judged
 from opjoule.results.comparison.study_best import ONE_RUN, Winner, best_systems, winners
 from opjoule.results.comparison.study_rows import KIND, StudyTable
-from opjoule.runs.record.job_results import stand_in_caveat
+from opjoule.runs.record.result import stand_in_caveat
 from opjoule.runs.studies.definition import DEVICE, SCALE, PaperConclusion, StudyFolder
 
 AGREED: Final = "agreed"

@@ -23,7 +23,7 @@ from opjoule.energy.operations.tables import EVENTS, SYSTEM, write_operations
 from opjoule.energy.trace.journal import further_numbers, read_edges, read_trace, to_parquet
 from opjoule.energy.trace.parquet_file import write_parquet
 from opjoule.energy.trace.power_trace import PowerTrace
-from opjoule.meters.chip import BY_LIBRARY
+from opjoule.meters.chips import BY_LIBRARY
 from opjoule.runs.evaluation.alignment import (
     INTERRUPT_EDGE_U_NS,
     METER_EDGE_U_NS,

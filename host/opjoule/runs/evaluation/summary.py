@@ -53,9 +53,8 @@ from opjoule.runs.evaluation.repeat_energy import HARNESS, Harness, repeat_energ
 from opjoule.runs.evaluation.stability import busy_notices, stability_notices
 from opjoule.runs.evaluation.until import until_notices
 from opjoule.runs.evaluation.wording import Wording, wording_of
-from opjoule.runs.record.job_results import job_results
 from opjoule.runs.record.phases import MIX, Cycle, Phase, Role, worked_repeats
-from opjoule.runs.record.result import stand_in
+from opjoule.runs.record.result import job_results, stand_in
 from opjoule.runs.record.run import Generator, Run
 from opjoule.runs.record.run_record import RunRecord
 

@@ -13,9 +13,8 @@ from opjoule.runs.evaluation.quantities.common import COMMON, SENSORS
 from opjoule.runs.evaluation.quantities.definition import FIRST, Quantities
 from opjoule.runs.evaluation.quantities.operations import KEY_VALUE, OPERATIONS
 from opjoule.runs.evaluation.quantities.phases import PHASES
-from opjoule.runs.record.job_results import MONGOD, MONGODB_SERVER
 from opjoule.runs.record.phases import Role
-from opjoule.runs.record.result import PER_OPERATION, stand_in
+from opjoule.runs.record.result import MONGOD, MONGODB_SERVER, PER_OPERATION, stand_in
 from opjoule.runs.record.run import Generator, Run, title_of
 from opjoule.runs.studies.definition import SYSTEM, in_words
 from opjoule.runs.studies.properties import MIX_BLOCK, ignored_words

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from opjoule.base.errors import BadInput, DeviceFault, MeterFault, RigFault
 from opjoule.base.notices import Notice, NoticeKind
 from opjoule.boards.board import Board
-from opjoule.boards.programs.runner import WorkloadRun
+from opjoule.boards.runner import WorkloadRun
 from opjoule.energy.operations.board_files import MARKS_FILE, PhaseMark
 from opjoule.energy.operations.played_signature import chip_ms, chips_text
 from opjoule.meters.capture import Capture

@@ -28,8 +28,7 @@ from opjoule.energy.trace.journal import TraceJournal, read_trace
 from opjoule.energy.trace.power_trace import PowerTrace
 from opjoule.meters.capture import Capture
 from opjoule.meters.interface import Meter, MeterIdentity
-from opjoule.meters.medium_meter import WithMediumMeter
-from opjoule.meters.registry import sensor_ids
+from opjoule.meters.registry import WithMediumMeter, sensor_ids
 from opjoule.runs.record.run import MediumSensor
 from opjoule.runs.record.seals import SealWatch
 

@@ -11,7 +11,7 @@ import msgspec
 
 from opjoule.base.errors import BadInput
 from opjoule.base.files import file_sha256
-from opjoule.base.names import MEDIUM
+from opjoule.base.settings import MEDIUM
 from opjoule.boards.profiles import BoardAndMedium, find_profile
 from opjoule.runs.record.phases import WORKED, Role
 from opjoule.runs.studies.interface import Step, Study

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Self
 
 from opjoule.boards.profiles import Profile
-from opjoule.boards.rig.file import RigSupply
+from opjoule.boards.rig import RigSupply
 from opjoule.energy.error_bounds import Shunt
 from opjoule.meters.interface import ShuntOf
 from opjoule.meters.registry import address_of

@@ -7,8 +7,8 @@ from typing import Any, Final, Literal
 
 from msgspec import Struct, field
 
-from opjoule.base.names import MEDIUM, MEDIUM_SENSOR
 from opjoule.base.notices import Notice
+from opjoule.base.settings import MEDIUM, MEDIUM_SENSOR
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.runs.record.json_file import Schema

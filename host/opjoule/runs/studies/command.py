@@ -14,8 +14,8 @@ from typing import Any, ClassVar, Final, Self
 
 from opjoule.base.errors import BadInput, NoWheels
 from opjoule.base.files import file_sha256
-from opjoule.base.names import MEDIUM
 from opjoule.base.passwords import refuse_passwords
+from opjoule.base.settings import MEDIUM
 from opjoule.boards.board import Board
 from opjoule.boards.databases import database_called, is_server
 from opjoule.boards.server import filled

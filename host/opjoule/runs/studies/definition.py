@@ -11,8 +11,7 @@ from typing import Annotated, Any, Final, Literal, Self
 from msgspec import Meta
 
 from opjoule.base.errors import BadInput, unknown
-from opjoule.base.names import MEDIUM
-from opjoule.base.settings import as_struct
+from opjoule.base.settings import MEDIUM, as_struct
 from opjoule.base.toml_file import check_match, combinations, matches, where_values
 from opjoule.boards.profiles import find_profile
 

@@ -16,9 +16,8 @@ import msgspec
 from msgspec import Meta
 
 from opjoule.base.errors import BadInput, unknown
-from opjoule.base.names import MEDIUM
 from opjoule.base.scripts import STUDIES
-from opjoule.base.settings import as_struct
+from opjoule.base.settings import MEDIUM, as_struct
 from opjoule.base.toml_file import axis_values, check_match, read_toml
 from opjoule.runs.studies.definition import (
     FIGURE,

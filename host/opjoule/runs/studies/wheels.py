@@ -18,9 +18,9 @@ from typing import Final, Self
 from opjoule.base.errors import BadInput, DeviceFault, NoWheels
 from opjoule.base.files import file_sha256
 from opjoule.boards.board import Board
-from opjoule.boards.connection.shell import Shell
 from opjoule.boards.databases import Database, Jar
 from opjoule.boards.server import program_path
+from opjoule.boards.shell import Shell
 
 _FETCH_LIMIT_S: Final = 600
 FOLDER: Final = "python"

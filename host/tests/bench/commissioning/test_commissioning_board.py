@@ -10,14 +10,15 @@ import pytest
 from commissioned_traces import BOUNDS, recorded, trace
 from opjoule.bench.commissioning.desk import StepOutcome
 from opjoule.bench.commissioning.load_course import (
+    BothEnergies,
     LevelReading,
     judge_errors,
     judge_full,
     judge_idle,
     judge_levels,
+    judge_second,
 )
 from opjoule.bench.commissioning.medium_bytes import FoundMedium, WrittenMedium, judge_medium
-from opjoule.bench.commissioning.second_meter import BothEnergies, judge_second
 from opjoule.bench.commissioning.sync_line import SyncRecorded, judge_rates, judge_sync
 from opjoule.boards.profiles import find_profile
 from opjoule.clocks.clock_map import Check, ClockMap

@@ -15,10 +15,13 @@ from opjoule.base.files import file_sha256
 from opjoule.base.notices import Notice, NoticeKind
 from opjoule.base.terminal import Stopped
 from opjoule.bench.commissioning.certificate import (
+    STEPS,
     Certificate,
+    DeskStep,
     Procedure,
     commissioning_note,
     read_certificate,
+    step_called,
     write_certificate,
 )
 from opjoule.bench.commissioning.desk import (
@@ -33,9 +36,8 @@ from opjoule.bench.commissioning.desk import (
     known_resistor,
 )
 from opjoule.bench.commissioning.page import render
-from opjoule.bench.commissioning.steps import STEPS, DeskStep, step_called
 from opjoule.bench.simulation.rehearsal import PLANTS
-from opjoule.boards.rig.file import read_rig
+from opjoule.boards.rig import read_rig
 from opjoule.cli import commands, commission
 from opjoule.cli.commands import main
 from opjoule.cli.measure import planning

@@ -10,9 +10,8 @@ from dataclasses import replace
 from functools import partial
 
 import pytest
-from opjoule.bench.commissioning.certificate import Certificate, Procedure, read_certificate
+from opjoule.bench.commissioning.certificate import Certificate, Procedure, read_certificate, step_called
 from opjoule.bench.commissioning.desk import SIMULATED_PACE, StepOutcome
-from opjoule.bench.commissioning.steps import step_called
 from opjoule.bench.simulation.rehearsal import PLANTS, DrawnRig, simulated_desk
 from opjoule.boards.profiles import find_profile
 from opjoule.cli.commands import main

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from opjoule.base.errors import RecordFault
 from opjoule.bench.simulation.rig import ComputerWatch, DelayedProbe, processor_times
-from opjoule.boards.programs.probe import Probe
+from opjoule.boards.probe import Probe
 from opjoule.energy.operations.board_files import COMPUTER, ComputerLoad
 
 TICK = os.sysconf("SC_CLK_TCK")

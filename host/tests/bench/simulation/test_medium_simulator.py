@@ -6,7 +6,7 @@ from contextlib import closing
 
 import pytest
 from opjoule.base.errors import RigFault
-from opjoule.bench.simulation.medium_simulator import MediumSimulator
+from opjoule.bench.simulation.simulators import MediumSimulator
 from stated_models import load_model
 
 GREETING = '{"medium_sim": "1", "board_ns": 1, "slows": true, "why": ""}'

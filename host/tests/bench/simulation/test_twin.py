@@ -10,13 +10,12 @@ from pathlib import Path
 import pytest
 from opjoule.base.errors import LinkFault
 from opjoule.bench.simulation.engine_power import LoaderFiles
-from opjoule.bench.simulation.imperfections import Imperfections
 from opjoule.bench.simulation.medium_work import LineFifo, MediumWork
 from opjoule.bench.simulation.power_model import Activity, Supply
 from opjoule.bench.simulation.rig import DelayedProbe
-from opjoule.bench.simulation.rig_simulator import RigSimulator
+from opjoule.bench.simulation.simulators import Imperfections, RigSimulator
 from opjoule.bench.simulation.supply import MARGIN_NS, ActivityReader, Feed, SimulatedSupply
-from opjoule.boards.programs.probe import Probe
+from opjoule.boards.probe import Probe
 from stated_models import load_model
 
 SECOND_NS = 1_000_000_000
@@ -306,9 +305,9 @@ OWNERLESS = """
 import sys
 from pathlib import Path
 from opjoule.boards.profiles import find_profile
-from opjoule.bench.simulation.imperfections import Imperfections
+from opjoule.bench.simulation.simulators import Imperfections
 from opjoule.bench.simulation.power_model import Models
-from opjoule.bench.simulation.rig_simulator import RigSimulator
+from opjoule.bench.simulation.simulators import RigSimulator
 from opjoule.bench.simulation.supply import SimulatedSupply
 RigSimulator._await = lambda simulator: None
 place = Path(sys.argv[1])

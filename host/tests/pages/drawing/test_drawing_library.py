@@ -6,8 +6,7 @@ from pathlib import Path
 
 import opjoule
 import pytest
-from opjoule.pages.drawing.chart import library_script
-from opjoule.pages.drawing.page import library_style
+from opjoule.pages.drawing.page import library_script, library_style
 from opjoule.pages.drawing.shown import KINDS
 from opjoule.pages.report import html
 

@@ -5,7 +5,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from opjoule.pages.drawing.scales import (
+from opjoule.pages.drawing.drawing import (
     REACH,
     Scale,
     limits_about,

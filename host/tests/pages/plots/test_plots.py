@@ -14,12 +14,12 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from opjoule.base.errors import BadInput
 from opjoule.cli import commands
 from opjoule.cli.commands import main
+from opjoule.pages.comparison import forest
 from opjoule.pages.drawing import printed as back_end
 from opjoule.pages.drawing.printed import FORMATS, printed, save
 from opjoule.pages.plots import figures
 from opjoule.pages.plots.cells import Plot
 from opjoule.pages.plots.figures import FIGURES, csv_table, latex_table, methods, write_figures
-from opjoule.pages.plots.ratios import forest
 from opjoule.results.comparison.cell import plotted
 from opjoule.results.comparison.contrasts import Question, compare
 from opjoule.results.comparison.index import ConditionRun, gather, write_index

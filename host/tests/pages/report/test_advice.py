@@ -25,11 +25,10 @@ from opjoule.energy.error_bounds import Shunt
 from opjoule.energy.trace.power_trace import PowerTrace
 from opjoule.energy.unseen_current import near_range_notices
 from opjoule.energy.window import Window, WindowError, window_energy_j
-from opjoule.meters.chip import SensorSettings
-from opjoule.meters.chips import INA219, ina219_breakout
+from opjoule.meters.chips import INA219, SensorSettings, ina219_breakout
 from opjoule.meters.messages import Mode
 from opjoule.meters.registry import open_meter
-from opjoule.pages.report.advice import LONGER_IDLE, remedies
+from opjoule.pages.report.terminal import LONGER_IDLE, remedies
 from opjoule.runs.evaluation.faults import short_run_notices
 from opjoule.runs.evaluation.wording import YCSB as WORDING
 from opjoule.runs.measuring.open_meter import KnownSensors
@@ -46,10 +45,10 @@ NEEDS_HARDWARE = {
     "meters/serial/port.py: udev rules, brltty, groups": "a port of this computer and root's rights",
     "meters/monsoon, joulescope, ppk2: check its cable": "a meter of that kind",
     "runs/measuring/settling.py: look for the medium's errors (dmesg)": "a medium that hangs",
-    "pages/report/advice.py: a stiffer supply; a more accurate clock": "a supply and a board",
+    "pages/report/terminal.py: a stiffer supply; a more accurate clock": "a supply and a board",
     "boards/state_gate.py: stop chrony": "a board whose clock is steered",
     "meters/chips.py: check its wiring, SDA, SCL": "a sensor",
-    "bench/simulation/medium_simulator.py: measure when nothing else writes to this disk": "a disk slow at will",
+    "bench/simulation/simulators.py: measure when nothing else writes to this disk": "a disk slow at will",
 }
 """Sentences that no test here carries out, and what it would take."""
 

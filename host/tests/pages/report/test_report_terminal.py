@@ -13,8 +13,7 @@ from msgspec import structs
 from opjoule.base.notices import Notice, NoticeKind
 from opjoule.base.units import Cause
 from opjoule.cli.commands import main
-from opjoule.pages.report.advice import REMEDIES, largest_parts, remedies
-from opjoule.pages.report.terminal import print_summary
+from opjoule.pages.report.terminal import REMEDIES, largest_parts, print_summary, remedies
 from opjoule.runs.evaluation.wording import COMMAND, YCSB
 from opjoule.runs.record.run import Generator, LoaderSummary
 from opjoule.runs.record.run_record import RunRecord

@@ -13,9 +13,8 @@ from opjoule.energy.trace.journal import TraceJournal, to_parquet
 from opjoule.energy.trace.parquet_file import StretchReader
 from opjoule.energy.trace.power_trace import Gap
 from opjoule.meters.chips import ina219_breakout
-from opjoule.pages.view import levels
-from opjoule.pages.view.levels import CACHE, FINEST, POWER, WHOLE, kept_levels, make_levels
-from opjoule.pages.view.runs_folder import RunsFolder
+from opjoule.pages.view import runs_folder
+from opjoule.pages.view.runs_folder import CACHE, FINEST, POWER, WHOLE, RunsFolder, kept_levels, make_levels
 from opjoule.runs.record.run_record import RunRecord
 
 PERIOD_NS = 200_000
@@ -113,7 +112,7 @@ def test_a_cache_that_is_not_good_is_made_anew(record, monkeypatch, how):
     elif how == "no file of ours":
         cache.write_bytes(b"something else")
     elif how == "another version":
-        monkeypatch.setattr(levels, "VERSION", 99)
+        monkeypatch.setattr(runs_folder, "VERSION", 99)
     else:
         RunRecord.open(record).add_notices(Notice(NoticeKind.FAULT, "something that was found later"))
     assert kept_levels(opjoule.open_run(record)) is None
@@ -125,7 +124,7 @@ def test_a_folder_that_cannot_be_written_is_shown_all_the_same(record, monkeypat
     def refuse(*_):
         raise PermissionError(13, "read-only file system")
 
-    monkeypatch.setattr(levels, "rewriting", refuse)
+    monkeypatch.setattr(runs_folder, "rewriting", refuse)
     made = make_levels(opjoule.open_run(record))
     assert len(made.pyramid.view(0.0, 10.0, 100)) <= 100 and not (record / CACHE).exists()
 

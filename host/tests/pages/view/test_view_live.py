@@ -16,8 +16,8 @@ from opjoule.cli.view import live_page, show
 from opjoule.clocks.exchanges import BOARD_EXCHANGES, METER_EXCHANGES, Exchange, ExchangeFile
 from opjoule.energy.trace.journal import TraceJournal
 from opjoule.energy.trace.power_trace import Gap
-from opjoule.pages.view.levels import POWER
 from opjoule.pages.view.live import GrowingPower, LiveReplies
+from opjoule.pages.view.runs_folder import POWER
 from opjoule.pages.view.server import ViewServer
 from opjoule.runs.measuring.progress import PhaseProgress, ProgressNotes
 from opjoule.runs.record.run_record import RunRecord

@@ -5,7 +5,7 @@ import shutil
 import opjoule
 import pytest
 from opjoule.results.rounding import quantity_text
-from opjoule.runs.record.notes import Notes, write_notes
+from opjoule.runs.record.directory import Notes, write_notes
 from raw_record import finished_record
 from report_browser import FAINT, Browser
 from report_record import make_record

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from opjoule.pages.view.levels import FINEST, POWER, WHOLE, Pyramid
+from opjoule.pages.view.runs_folder import FINEST, POWER, WHOLE, Pyramid
 from opjoule.results.tracks import SampleParts, Track
 
 

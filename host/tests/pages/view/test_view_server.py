@@ -18,7 +18,7 @@ from opjoule.base.errors import BadInput
 from opjoule.pages.view.server import CLIENTS_MAX, FILES, ViewServer
 from opjoule.results.rounding import quantity_text
 from opjoule.results.run_list import ONE_RUN
-from opjoule.runs.record.notes import Notes, write_notes
+from opjoule.runs.record.directory import Notes, write_notes
 from raw_record import finished_record
 from report_record import DURATION_S, GAPS_S, make_record
 from view_client import ask, get, served

@@ -19,8 +19,7 @@ from opjoule.cli.commands import main
 from opjoule.energy.comparison import holm, ratio_limits
 from opjoule.energy.repeats import student_probability, student_t_of
 from opjoule.pages.comparison import write_campaign_page
-from opjoule.pages.drawing.drawing import Mark, Ratio
-from opjoule.pages.drawing.scales import Scale
+from opjoule.pages.drawing.drawing import Mark, Ratio, Scale
 from opjoule.pages.drawing.shown import ratio_strip
 from opjoule.pages.plots.cells.course import drift_of
 from opjoule.results.comparison.cell import plotted

@@ -34,7 +34,7 @@ from opjoule.results.comparison.verdicts import (
     ratio_of,
     verdicts,
 )
-from opjoule.runs.record.job_results import stand_in_caveat
+from opjoule.runs.record.result import stand_in_caveat
 from opjoule.runs.studies.definition import MISSING, Counterpart, PaperConclusion, StudyFolder, conclusion_of
 from opjoule.runs.studies.folder import find_study, known_studies
 from study_records import make

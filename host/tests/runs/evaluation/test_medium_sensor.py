@@ -7,7 +7,7 @@ import pytest
 from calibrated_sensor import TrueReference, TrueSensor, bench_reference, points
 from opjoule.base.errors import BadInput
 from opjoule.boards.medium import Medium
-from opjoule.boards.rig.file import read_rig
+from opjoule.boards.rig import read_rig
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.calibration.calibration_file import CalibratedSensor, new_file, write_calibration
 from opjoule.energy.calibration.fitting import calibrate

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import supply_trials
 from opjoule.base.notices import Notice, NoticeKind
-from opjoule.bench.simulation.imperfections import Imperfections
 from opjoule.bench.simulation.rig import RigSetup, twin_rig
+from opjoule.bench.simulation.simulators import Imperfections
 from opjoule.bench.simulation.supply import drawn_for
 from opjoule.boards.profiles import find_profile
 from opjoule.campaign.measurement import measure

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from opjoule.base.errors import RecordFault
-from opjoule.runs.record.job_results import Software, job_results
+from opjoule.runs.record.result import Software, job_results
 from opjoule.runs.record.run_record import RunRecord
 from opjoule_study import Results
 from report_record import make_record

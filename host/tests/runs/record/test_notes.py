@@ -5,7 +5,7 @@ import re
 
 import pytest
 from opjoule.base.errors import BadInput, NewerSchema, RecordFault
-from opjoule.runs.record.notes import LONGEST, NOTES, Notes, read_notes, write_notes
+from opjoule.runs.record.directory import LONGEST, NOTES, Notes, read_notes, write_notes
 from opjoule.runs.record.run_record import RunRecord
 from raw_record import finished_record
 

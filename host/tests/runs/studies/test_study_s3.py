@@ -119,7 +119,7 @@ def one_study(study, tmp_path):
     def made(rows, runs=3, system=None):
         parameters = study("phases").Parameters(study("readings").drawn(rows, 1), 1, runs)
         instance = (system or study("sql_systems").Sqlite)(str(tmp_path / "db"))
-        return study("study_run").PhaseRuns(instance, parameters, str(tmp_path), before=100, now=[""])
+        return study("job").PhaseRuns(instance, parameters, str(tmp_path), before=100, now=[""])
 
     return made
 
@@ -146,8 +146,8 @@ def test_each_phase_is_run_several_times_in_a_row_on_one_database_and_the_first_
         marked.append(name)
         return contextlib.nullcontext()
 
-    monkeypatch.setattr(study("study_run"), "phase", phase)
-    monkeypatch.setattr(study("study_run"), "LEAST_S", 0.0)
+    monkeypatch.setattr(study("job"), "phase", phase)
+    monkeypatch.setattr(study("job"), "LEAST_S", 0.0)
     one_study(60, 6, Noted).all()
     assert done[:9] == ["create"] * 9, "a database for each of 3 and 6 loads, and none after them"
     assert done[9:15] == ["last_readings"] * 6 and done[15:21] == ["avg_sensor"] * 6
@@ -184,7 +184,7 @@ def test_a_wrong_answer_ends_the_run_with_the_names_of_the_phases(one_study, stu
     wrong = {name for name, why in steps if why}
     assert {"DELETE", "OUTAGES", "DAILY_SUMMARY", "FULL_PROFILE", "rows after all phases"} <= wrong
     assert not wrong & {"LOAD", "LOAD_ROWS", "READ", "LAST_READINGS", "UPDATE"}
-    with pytest.raises(study("study_run").WrongAnswer, match="DELETE: row 3"):
+    with pytest.raises(study("job").WrongAnswer, match="DELETE: row 3"):
         one_study(2_000, 3, Forgetful).all()
 
 
@@ -206,11 +206,11 @@ def test_what_only_reads_is_done_until_its_mark_is_long_enough_and_every_answer_
 def test_the_answers_are_held_against_another_computation_before_anything_is_measured(study, monkeypatch):
     """Berkeley DB answers by the same functions that its answers are held against."""
     sample = study("readings").drawn(2_000, 1)
-    study("study_run").verify(sample, 1)
+    study("job").verify(sample, 1)
     whole = study("answers").anomalies
     monkeypatch.setattr(study("answers"), "anomalies", lambda rows: whole(rows)[1:])
-    with pytest.raises(study("study_run").WrongAnswer, match="ANOMALIES by SQL"):
-        study("study_run").verify(sample, 1)
+    with pytest.raises(study("job").WrongAnswer, match="ANOMALIES by SQL"):
+        study("job").verify(sample, 1)
 
 
 # --- where it cannot work

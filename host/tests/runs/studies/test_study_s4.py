@@ -129,20 +129,20 @@ def influx_2():
 
 def test_influxdb_2_is_set_up_and_driven_through_the_interface_of_1_with_a_token(study, influx_2):
     address = f"http://127.0.0.1:{influx_2.server_port}"
-    client = study("lines_over_http").InfluxDb(address)
+    client = study("systems").InfluxDb(address)
     client.create()
     assert client.version() == "2.7.11"
     assert len(influx_2.setup["password"]) >= 8 and influx_2.setup["bucket"] == "study"
     client.insert(POINTS)
     assert influx_2.lines[0] == "readings,field=temperature,sensor=s1 value=21.5 1709251200000"
-    again = study("lines_over_http").InfluxDb(address)  # as after the server's restart
+    again = study("systems").InfluxDb(address)  # as after the server's restart
     assert again.count() == 3
     assert (again.q1(), again.q2(), again.q3()) == ([3, 81.0], [1, 21.5], [20.5, 40.0])
 
 
 def test_an_influxdb_of_another_generation_is_named(study, influx_2):
     influx_2.RequestHandlerClass.version = "v3.0.1"
-    client = study("lines_over_http").InfluxDb(f"http://127.0.0.1:{influx_2.server_port}")
+    client = study("systems").InfluxDb(f"http://127.0.0.1:{influx_2.server_port}")
     with pytest.raises(OSError, match=r"InfluxDB 3.0.1 is not supported; 1.x and 2.x are"):
         client.create()
 
@@ -207,13 +207,13 @@ def test_the_check_says_what_the_points_take_with_the_file_of_drawn_ones(tmp_pat
 
 
 def test_a_server_that_refuses_is_reported_in_its_own_words(study, influx_2):
-    client = study("lines_over_http").InfluxDb(f"http://127.0.0.1:{influx_2.server_port}")
+    client = study("systems").InfluxDb(f"http://127.0.0.1:{influx_2.server_port}")
     with pytest.raises(OSError, match=r"HTTP 401: .*unauthorized access"):
         client.insert(POINTS)
 
 
 def test_answers_are_those_of_the_definitions(study):
-    queries = study("queries")
+    queries = study("points")
     points = [(1, 21.0, "temperature", "a"), (1, 40.0, "humidity", "a"), (2, 20.0, "temperature", "a")]
     assert queries.expected(points) == {"Q1": [3, 81.0], "Q2": [1, 21.0], "Q3": [20.5, 40.0]}
     assert queries.agrees([3, 81.0 * (1 + 1e-12)], [3, 81.0])
@@ -223,7 +223,7 @@ def test_answers_are_those_of_the_definitions(study):
 
 def test_rows_are_compared_and_not_their_number_and_sum_alone(study, tmp_path):
     """Two values that have changed places leave both as they were."""
-    queries, job = study("queries"), study("job")
+    queries, job = study("points"), study("job")
     rows = [(1, 21.0, "temperature", "a"), (1, 40.0, "humidity", "a"), (2, 20.5, "temperature", "b")]
     assert list(queries.rows_of("Q2", rows)) == [rows[0], rows[2]]
     assert queries.digest(rows) == queries.digest(reversed(rows)) != queries.digest(rows[:2])
@@ -282,7 +282,7 @@ def test_nothing_reads_the_points_between_a_start_and_a_cold_query(study, monkey
 def test_a_server_that_copies_single_answers_of_mongod_is_a_stand_in(study, copied, lacks):
     with (
         made_mongod(COPIES[:copied]) as server,
-        contextlib.closing(study("documents").MongoDb(server.address)) as client,
+        contextlib.closing(study("systems").MongoDb(server.address)) as client,
     ):
         assert client.version() == BUILD["version"]
         said = client.other_server()
@@ -290,7 +290,7 @@ def test_a_server_that_copies_single_answers_of_mongod_is_a_stand_in(study, copi
 
 
 def test_a_server_with_all_of_mongods_answers_is_mongod(study):
-    with made_mongod(COPIES) as server, contextlib.closing(study("documents").MongoDb(server.address)) as client:
+    with made_mongod(COPIES) as server, contextlib.closing(study("systems").MongoDb(server.address)) as client:
         assert client.other_server() == ""
 
 
@@ -298,7 +298,7 @@ def test_a_server_with_all_of_mongods_answers_is_mongod(study):
 def test_a_stand_in_that_names_itself_is_named(study, field, name):
     """SecantusDB's commit is forty zeros."""
     build = {**BUILD, "gitVersion": "0" * 40, field: "1.0"}
-    with made_mongod(COPIES, build) as server, contextlib.closing(study("documents").MongoDb(server.address)) as client:
+    with made_mongod(COPIES, build) as server, contextlib.closing(study("systems").MongoDb(server.address)) as client:
         assert client.other_server() == f"{name}, a stand-in: not mongod"
 
 
@@ -338,7 +338,7 @@ def test_a_query_that_a_server_of_mongodbs_protocol_lacks_is_not_asked(study, mo
     """FerretDB on SQLite has no $avg: its other queries are measured."""
     from pymongo.errors import OperationFailure  # of the tests, not of the study
 
-    documents = study("documents")
+    documents = study("systems")
 
     def refused(self):
         raise OperationFailure("no", code, {"errmsg": "$avg is not implemented yet"})

@@ -141,7 +141,7 @@ def test_times_are_the_runs_median_by_row_and_the_harness_is_apart(results):
 
 
 def test_a_median_is_of_the_runs_and_progress_counts_to_what_the_check_has_said(study, job, tmp_path, capfd):
-    runs, phases = study("study_run"), study("phases")
+    runs, phases = study("job"), study("phases")
     questions = phases.AskedRows(2, 100, 40, 20, 1, batch=True)
     names = [name for test in TESTS for name in (test, f"HARNESS_{test}")]
     contact_runs = [
@@ -212,7 +212,7 @@ def test_every_transaction_is_made_before_it_is_carried_and_is_as_large_as_asked
 
 
 def test_a_wrong_answer_ends_the_run_with_the_name_of_the_test_and_the_place(study, tmp_path):
-    runs, sql, phases = study("study_run"), study("sql_systems"), study("phases")
+    runs, sql, phases = study("job"), study("sql_systems"), study("phases")
 
     class Forgetful(sql.SqliteTable):
         def update_all(self, column, value, target, new_value):
@@ -236,7 +236,7 @@ def test_a_server_of_the_users_is_reached_by_its_connection_and_keeps_no_table(s
         status, wrong, said = job("sqlite", "--storage", str(tmp_path), "--sync", name, *options)
         assert status == 0, wrong
         assert f"carried to {release(server)}" in said and "Password" not in said + wrong
-    connection = study("odbc").connect("postgresql", as_odbc(server))
+    connection = study("sql_systems").connect("postgresql", as_odbc(server))
     assert connection.cursor().tables(table="opjoule%").fetchall() == []
     connection.close()
 

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 from opjoule.base.errors import BadInput, NoWheels
-from opjoule.boards.connection.shell import LocalShell
+from opjoule.boards.shell import LocalShell
 from opjoule.cli.commands import main
 from opjoule.cli.doctor import examine
 from opjoule.runs.studies.command import JobStudy

@@ -73,7 +73,7 @@ def table(study, library, tmp_path):
 
 def test_a_place_is_kept_and_lost_as_the_stand_in_says(table, study):
     """What zen.py rests on: without it its loops would be right by chance."""
-    btrieve, phases = study("btrieve"), study("phases")
+    btrieve, phases = study("zen"), study("phases")
     library, file, buffer = table._library, table._file, table._buffer
     for _ in table._found("zip", phases.ZIP, btrieve.NO_INDEX):
         library.call("BtrieveFileRecordDelete", file)
@@ -89,7 +89,7 @@ def test_a_place_is_kept_and_lost_as_the_stand_in_says(table, study):
 
 
 def test_a_transaction_that_fails_leaves_nothing_and_a_key_that_is_there_is_refused(table, study):
-    btrieve, phases = study("btrieve"), study("phases")
+    btrieve, phases = study("zen"), study("phases")
     others = [row._replace(id=row.id + 9) for row in phases.drawn(12, 4, 3, seed=1)]
     with pytest.raises(btrieve.BtrieveFault, match="status 5"):
         table.insert_all(reversed(others))

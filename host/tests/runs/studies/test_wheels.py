@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import pytest
 from opjoule.base.errors import BadInput, DeviceFault
 from opjoule.base.files import file_sha256
-from opjoule.boards.connection.shell import LocalShell
+from opjoule.boards.shell import LocalShell
 from opjoule.runs.studies.wheels import Interpreter, bring_wheels, fetch_wheels
 
 HERE = Interpreter("3.11", "x86_64", 36)

@@ -16,8 +16,21 @@ from opjoule.bench.simulation.fitting.estimates import Estimate
 from opjoule.bench.simulation.fitting.fit import FittedTwin
 from opjoule.bench.simulation.fitting.recorded import Recorded, Replayed
 from opjoule.bench.simulation.power_model import MediumModel
-from opjoule.pages.drawing.chart import chart_content, chart_frame, chart_scripts, chart_series, chart_value, panel
-from opjoule.pages.drawing.page import Element, element, header, page, row, section, table
+from opjoule.pages.drawing.page import (
+    Element,
+    chart_content,
+    chart_frame,
+    chart_scripts,
+    chart_series,
+    chart_value,
+    element,
+    header,
+    page,
+    panel,
+    row,
+    section,
+    table,
+)
 from opjoule.results.answer import SIMULATED
 from opjoule.results.tracks import PhaseSpan, Track
 

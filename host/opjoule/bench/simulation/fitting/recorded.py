@@ -14,7 +14,7 @@ import pyarrow as pa
 from opjoule.attribution.activities import SYNC, Intervals, background
 from opjoule.attribution.overlap import overlap_s
 from opjoule.base.errors import BadInput, DataFault, RecordFault
-from opjoule.base.names import MEDIUM
+from opjoule.base.settings import MEDIUM
 from opjoule.bench.simulation.medium_work import MediumCourse, MediumMode, MediumStretch
 from opjoule.bench.simulation.power_model import BoardModel, MediumModel
 from opjoule.energy.error_bounds import ErrorBounds

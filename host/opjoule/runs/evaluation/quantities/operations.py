@@ -11,7 +11,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from opjoule.attribution.columns import FOREGROUND, TAIL, WRITE_BACK
-from opjoule.base.names import MEDIUM
+from opjoule.base.settings import MEDIUM
 from opjoule.base.units import Cause, Quantity, exact, missing, unstated
 from opjoule.energy.comparison import difference
 from opjoule.runs.evaluation.quantities.common import above_idle, budget_parts, idle_power

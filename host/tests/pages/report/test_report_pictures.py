@@ -1,16 +1,35 @@
-"""The drawing of where the joules went shows the identified parts and no other, on SYNTHETIC records."""
+"""The pictures of one record: energy above idle by activity, latencies of operations, residuals of a calibration."""
+
+from __future__ import annotations
 
 import re
+from dataclasses import replace
+from itertools import pairwise
+from xml.etree import ElementTree
 
+import numpy as np
 import pyarrow as pa
 import pytest
+from calibration_files import made
 from compared_records import answer_of
+from opjoule.energy.calibration.calibration_file import read_calibration, write_calibration
+from opjoule.energy.operations.operation_table import LOADER_KINDS, OperationTable
 from opjoule.energy.operations.tables import ATTRIBUTION
 from opjoule.energy.trace.parquet_file import write_parquet
 from opjoule.pages.drawing.page import text_of
 from opjoule.pages.drawing.shown import WIDTH
-from opjoule.pages.report.pictures import LEFT, RIGHT, activity_stack, told_parts
+from opjoule.pages.report.pictures import (
+    LATENCY_LEFT,
+    LATENCY_RIGHT,
+    LEFT,
+    RIGHT,
+    activity_stack,
+    latency_histogram,
+    told_parts,
+    write_residuals,
+)
 from opjoule.pages.report.terminal import part_rows
+from opjoule.pages.report.timeline import counted_latency
 from opjoule.runs.evaluation.wording import YCSB as WORDING
 from report_record import make_record
 
@@ -100,3 +119,75 @@ def test_where_only_a_kind_is_not_identified_no_row_gives_a_sum_of_nothing():
     rows = part_rows(answer_of(numbers, WORDING.quantities))
     assert all(name for name, _ in rows)
     assert rows[-1][0] == "not identifiable" and rows[-1][1].startswith("update")
+
+
+def logged(**duration_ns: list[int]) -> OperationTable:
+    """Operations of some kinds with these durations."""
+    made = OperationTable.empty(sum(len(times_ns) for times_ns in duration_ns.values()))
+    made.duration_ns[:] = [one for times_ns in duration_ns.values() for one in times_ns]
+    made.kind[:] = [LOADER_KINDS.index(name) for name, times_ns in duration_ns.items() for _ in times_ns]
+    return made
+
+
+@pytest.mark.parametrize("duration_ns", [1, 999, 1000, 1001, 10**6, 123_456_789, 10**10])
+def test_an_operation_is_counted_where_its_latency_lies(duration_ns: int) -> None:
+    counted = counted_latency(logged(read=[duration_ns]))
+    assert counted
+    (bin_,) = np.flatnonzero(counted.counts["read"])
+    assert counted.bounds_s[bin_] * (1 - 1e-9) <= duration_ns * 1e-9 <= counted.bounds_s[bin_ + 1]
+
+
+def test_every_operation_is_counted_once_whatever_its_latency() -> None:
+    """Durations of 0 too: the clock's step can be longer than an operation."""
+    rng = np.random.default_rng(1)
+    reads = [0, *(rng.lognormal(9, 4, 5000)).astype(np.int64).tolist()]
+    counted = counted_latency(logged(read=reads, scan=[5, 5, 7]))
+    assert counted
+    assert {name: int(counts.sum()) for name, counts in counted.counts.items()} == {"read": 5001, "scan": 3}
+    assert counted.marks_s["50 %"] == pytest.approx(float(np.median([*reads, 5, 5, 7])) * 1e-9, rel=0.01)
+
+
+def test_nothing_logged_is_nothing_drawn() -> None:
+    assert counted_latency(OperationTable.empty()) is None
+    assert latency_histogram(None) == []
+
+
+def test_ticks_stand_at_their_decades_and_the_last_ends_with_the_drawing() -> None:
+    """Centred under its tick, "100 ms" would be cut at the right edge."""
+    drawn = text_of(*latency_histogram(counted_latency(logged(read=[100, 1000, 10_000, 99_000_000]))))
+    labels = re.findall(r'x="([\d.]+)" y="[\d.]+" text-anchor="middle">(\d+) (ns|µs|ms|s)<', drawn)
+    places = {f"{number} {unit}": float(x) for x, number, unit in labels}
+    assert list(places) == ["100 ns", "1 µs", "10 µs", "100 µs", "1 ms", "10 ms"]
+    assert re.search(rf'x="{WIDTH - 1:.1f}" y="[\d.]+" text-anchor="end">100 ms<', drawn)
+    steps = np.diff(list(places.values()))
+    assert steps == pytest.approx([steps[0]] * 5, abs=0.2)
+    assert LATENCY_LEFT <= min(places.values()) <= max(places.values()) <= WIDTH - LATENCY_RIGHT
+
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def drawn(tmp_path, file):
+    path = write_calibration(tmp_path, file)
+    return ElementTree.fromstring(write_residuals(path, read_calibration(path)).read_text())
+
+
+def test_each_point_is_drawn_once_in_each_panel_and_the_residuals_keep_their_order(tmp_path):
+    file = made("<DMM> & co")
+    shifted = tuple(replace(p, residual=0.1e-3 * n) for n, p in enumerate(file.current))
+    picture = drawn(tmp_path, replace(file, current=shifted))
+    circles = picture.findall(f"{SVG}circle")
+    assert len(circles) == 12 and len(picture.findall(f"{SVG}polygon")) == 2
+    heights = [float(circle.get("cy")) for circle in circles[:6]]
+    assert heights == sorted(heights, reverse=True) and heights[0] - heights[5] > 15
+    steps = [above - below for above, below in pairwise(heights)]
+    assert max(steps) == pytest.approx(min(steps), abs=0.3)
+    assert "<DMM> & co" in picture.findtext(f"{SVG}title")
+
+
+def test_a_simulated_one_says_so_and_one_without_voltage_has_one_panel(tmp_path):
+    file = made(simulated=True)
+    file = replace(file, calibration=replace(file.calibration, voltage=None), voltage=())
+    picture = drawn(tmp_path, file)
+    assert "SIMULATED" in picture.findtext(f"{SVG}title")
+    assert len(picture.findall(f"{SVG}polygon")) == 1

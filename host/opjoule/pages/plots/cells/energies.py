@@ -1,13 +1,14 @@
-"""Energy against delay and energy against throughput: every cell is a point with two intervals."""
+"""Energy of every cell: a point in a plane with delay or throughput, and a stack by kind and activity."""
 
 import math
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 from opjoule.base.units import Quantity
-from opjoule.pages.drawing.drawing import Chart, Drawing, DrawnAxis, Point
+from opjoule.pages.drawing.drawing import Bar, Bars, Chart, Drawing, DrawnAxis, Point, interval
 from opjoule.pages.plots.cells import Plot
-from opjoule.results.comparison.cell import ENERGY, THROUGHPUT, ComparedCell, Plotted
+from opjoule.results.comparison.cell import ENERGY, THROUGHPUT, TOTAL, ComparedCell, Plotted
+from opjoule.results.long_table import NOT_IDENTIFIABLE
 from opjoule.results.rounding import OPERATIONS, quantity_text, scaled
 
 NAMED: Final = 3
@@ -75,8 +76,31 @@ def _equal_products(x: DrawnAxis, y: DrawnAxis) -> Iterator[tuple[tuple[float, f
         yield (left, right), (product / left, product / right)
 
 
-_LACKING: Final = "no run has values for its energy above idle per operation and its throughput"
+def stacks(plotted: Plotted) -> Drawing | None:
+    """One stacked bar for each cell; the interval (95 %) belongs to the total."""
+    if not any(plotted.stacks):
+        return None
+    colours = {**{name: number for number, name in enumerate(plotted.part_names)}, NOT_IDENTIFIABLE: None}
+    totals = [cell.number(TOTAL) for cell in plotted.cells]
+    factor, unit = scaled([float(total) for total in totals if total.value is not None], "J")
+    bars = []
+    for at, (cell, total, parts) in enumerate(zip(plotted.cells, totals, plotted.stacks, strict=True)):
+        of = total.scale(factor)
+        lengths = [(part * factor, colours[name]) for name, part in parts.items()]
+        limits, text = interval(of.value, of.u), quantity_text(total)
+        bars.append(Bar(plotted.name_of(cell), at, 0, of.value, limits, lengths, text=text))
+    mark = ", SIMULATED" if plotted.simulated else ""
+    caption = f"Energy above idle by kind and activity{mark}"
+    groups, heads = [bar.name for bar in bars], ("cell", "above idle")
+    panel = Bars("energy above idle", unit, bars, groups, caption=caption, heads=heads)
+    about = plotted.simulated, plotted.warnings
+    return Drawing([panel], plotted.part_names, rest=NOT_IDENTIFIABLE, simulated=about[0], warnings=about[1])
+
+
+_NO_COST: Final = "no run has values for its energy above idle per operation and its throughput"
+_NO_TOTAL: Final = "no run has a value for its energy above idle"
 PLOTS: Final = (
-    Plot("energy-delay", energy_and_delay, _LACKING, "Energy against time"),
-    Plot("energy-throughput", energy_and_throughput, _LACKING),
+    Plot("energy-delay", energy_and_delay, _NO_COST, "Energy against time"),
+    Plot("energy-throughput", energy_and_throughput, _NO_COST),
+    Plot("energy-by-activity", stacks, _NO_TOTAL, "Where the joules above idle went", stacks),
 )

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import IO, Any, Final, TypeVar
 
 from opjoule.base.errors import DeviceFault, LinkFault
-from opjoule.boards.connection.shell import SILENCE_S, Shell, beat_until, end_by_input
-from opjoule.boards.on_board import script
+from opjoule.boards.shell import SILENCE_S, Shell, beat_until, end_by_input, script
 from opjoule.clocks.exchanges import Exchange
 from opjoule.energy.operations.board_files import PHASE_BEGIN, PHASE_END, PhaseMark
 

@@ -13,8 +13,7 @@ import uuid
 from pathlib import Path
 
 from opjoule.base.errors import DeviceFault
-from opjoule.boards.connection.shell import SILENCE_S, Shell, beat_until, end_by_input
-from opjoule.boards.on_board import script
+from opjoule.boards.shell import SILENCE_S, Shell, beat_until, end_by_input, script
 
 _SCRIPT = script("sessions.sh")
 _STOP_AND_PACK = script("stop_and_pack.sh")

@@ -15,11 +15,9 @@ from dataclasses import astuple, dataclass, field
 from pathlib import Path
 
 from opjoule.base.errors import BadInput, DeviceFault, LinkFault, RigFault, unknown
-from opjoule.boards.connection.line_process import LineProcess
-from opjoule.boards.connection.sessions import fetch_files, stop_and_fetch
-from opjoule.boards.connection.shell import SILENCE_S, Shell, beat_until
-from opjoule.boards.connection.ssh import SSH_LOST
-from opjoule.boards.on_board import script
+from opjoule.boards.sessions import fetch_files, stop_and_fetch
+from opjoule.boards.shell import SILENCE_S, LineProcess, Shell, beat_until, script
+from opjoule.boards.ssh import SSH_LOST
 
 PROBE_FOLDER = "probe"
 """Folder of the probe's own files, in the session's folder."""

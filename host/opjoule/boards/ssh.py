@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO
 
 from opjoule.base.errors import BadInput, LinkFault
-from opjoule.boards.connection.shell import Ran, Shell, without_nul
+from opjoule.boards.shell import Ran, Shell, without_nul
 
 _READY = b"opjoule-ready\n"
 _ALIVE_S = 2

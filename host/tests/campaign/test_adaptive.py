@@ -1,22 +1,142 @@
-"""`until` of a campaign, and `measure.py again` with its folder: more blocks, as many as are needed."""
+"""What a campaign decides by its own runs: one rate for all its conditions, more blocks, and how many are needed."""
 
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from campaign_files import file_of
-from opjoule.base.errors import BadInput
+from opjoule.base.errors import BadInput, DeviceFault, RigFault
+from opjoule.base.units import Quantity
+from opjoule.campaign.adaptive import (
+    EQUAL_RATE,
+    POWER,
+    TYPICAL_SPREAD,
+    Spread,
+    at_equal_rate,
+    contrast_count,
+    power_words,
+)
 from opjoule.campaign.axes import UntilNarrow
-from opjoule.campaign.campaign import run_conditions
+from opjoule.campaign.campaign import in_condition, run_conditions
 from opjoule.cli.campaign.command import _plans
-from opjoule.cli.campaign.file import CampaignFile
+from opjoule.cli.campaign.file import CampaignFile, cell_options
 from opjoule.cli.commands import main
+from opjoule.cli.measure.planning import make_plan
+from opjoule.energy.comparison import ratio_limits, same_probability
+from opjoule.results.comparison.contrasts import LIMIT
 from opjoule.results.comparison.index import read_index
 from opjoule.runs.evaluation.until import REPEATS_MIN
+from opjoule.runs.measuring.plan import Plan
 from opjoule.runs.record.run_record import RunRecord
+
+OWN_PER_S = {"leveldb": 14_000, "sqlite": 900}
+
+
+def plan_of(db: str, **settings: object) -> Plan:
+    options = cell_options({"db": db, "device": "rpi4", "simulate": True, **settings}, {"db": db}, seed=1)
+    return in_condition(make_plan(options), {"db": db})
+
+
+class Bench:
+    """Measures plans in no time: a run of 10 s with the operations that its database reaches."""
+
+    def __init__(self):
+        self.plans = []
+
+    def __call__(self, plan, place):
+        self.plans.append(plan)
+        summary = {"operations": 10 * OWN_PER_S[plan.study.engine], "duration_s": 10.0}
+        record = RunRecord.create(place, {}, simulated=True)
+        record.update(loader={"run-1": summary})
+        record.finish("complete")
+        return 0, place
+
+
+@pytest.fixture
+def bench():
+    return Bench()
+
+
+def target_of(plan: Plan) -> str:
+    return f"{plan.study.campaign_per_s:.0f}"
+
+
+def test_all_conditions_have_half_of_the_slowest_one_s_rate(tmp_path, bench, capsys):
+    plans = [plan_of("leveldb"), plan_of("sqlite")]
+    measure = at_equal_rate(tmp_path, plans, bench)
+    assert [(plan.study.rate, plan.study.run_s) for plan in bench.plans] == [(None, 10)] * 2
+    for plan in plans:
+        measure(plan, tmp_path / f"run-{plan.study.engine}")
+    assert [target_of(plan) for plan in bench.plans[2:]] == ["450", "450"]
+    assert [plan.sha256 for plan in bench.plans[2:]] == [plan.sha256 for plan in plans]
+    found = json.loads((tmp_path / EQUAL_RATE).read_text())["workload workloada"]
+    assert (found["slowest"], found["own_operations_per_s"]["leveldb"]) == ("sqlite", 14_000)
+    assert re.search(r"workloada: .* 450 ", capsys.readouterr().err)
+
+
+def test_a_campaign_that_continues_keeps_its_rate(tmp_path, bench):
+    plans = [plan_of("leveldb"), plan_of("sqlite")]
+    at_equal_rate(tmp_path, plans, bench)
+    count = len(bench.plans)
+    at_equal_rate(tmp_path, plans, bench)(plans[0], tmp_path / "again")
+    assert len(bench.plans) == count + 1 and target_of(bench.plans[-1]) == "450"
+    (tmp_path / EQUAL_RATE).write_text("[]")
+    with pytest.raises(BadInput, match="measure into another --out"):
+        at_equal_rate(tmp_path, plans, bench)
+
+
+def test_a_rate_that_the_user_sets_is_measured_as_it_is(tmp_path, bench):
+    plans = [plan_of("leveldb", rate="full"), plan_of("sqlite", p="target=9")]
+    assert at_equal_rate(tmp_path, plans, bench) is bench and not bench.plans
+    assert [plan.study.rate for plan in plans] == [None, None]
+
+
+def test_a_condition_whose_rate_cannot_be_found_is_named(tmp_path, capsys):
+    def killed(plan, place):
+        RunRecord.create(place, {}, simulated=True)
+        return 1, place
+
+    with pytest.raises(RigFault, match="workloada"):
+        at_equal_rate(tmp_path, [plan_of("leveldb")], killed)
+    assert "leveldb" in capsys.readouterr().err
+
+
+def test_a_search_that_was_killed_measures_what_it_lacks_again(tmp_path, bench):
+    RunRecord.create(tmp_path / "rates/leveldb", {}, simulated=True)
+    plan = plan_of("leveldb")
+    at_equal_rate(tmp_path, [plan], bench)(plan, tmp_path / "run")
+    assert target_of(bench.plans[-1]) == "7000" and (tmp_path / "rates/leveldb-2").is_dir()
+
+
+def test_a_measurement_of_its_own_has_no_campaign_s_rate(tmp_path):
+    study = plan_of("leveldb").study
+    assert study.rate == "equal" and replace(study, campaign_per_s=5.0).to_json() == study.to_json()
+
+
+def test_each_workload_of_a_campaign_has_a_rate_of_its_own(tmp_path, bench):
+    reads, writes = plan_of("leveldb", workload="c"), plan_of("sqlite")
+    measure = at_equal_rate(tmp_path, [reads, writes], bench)
+    for plan in (reads, writes):
+        measure(plan, tmp_path / f"run-{plan.study.engine}")
+    assert [target_of(plan) for plan in bench.plans[2:]] == ["7000", "450"]
+
+
+def test_a_condition_that_fails_does_not_keep_the_others_from_their_rate(tmp_path, bench, capsys):
+    def measure_one(plan, place):
+        if plan.study.engine == "sqlite":
+            raise DeviceFault("the card is gone")
+        return bench(plan, place)
+
+    plans = [plan_of("leveldb"), plan_of("sqlite")]
+    at_equal_rate(tmp_path, plans, measure_one)(plans[0], tmp_path / "run")
+    assert target_of(bench.plans[-1]) == "7000"
+    assert re.search("sqlite.* the card is gone", capsys.readouterr().err)
+
 
 KEY = "marginal_energy_per_operation_j"
 
@@ -181,8 +301,8 @@ def test_again_measures_the_further_blocks_into_the_same_cells(tmp_path, capsys,
     campaign = DrawnCampaign(file_of(tmp_path, repeats=3), folder, spread=0.2)
     campaign.run()
     campaign.measured.clear()
-    monkeypatch.setattr("opjoule.cli.campaign.again.measuring", lambda cells, rigs: campaign)
-    monkeypatch.setattr("opjoule.cli.campaign.again.check_here", lambda plan: None)
+    monkeypatch.setattr("opjoule.cli.campaign.command.measuring", lambda cells, rigs: campaign)
+    monkeypatch.setattr("opjoule.cli.campaign.command.check_here", lambda plan: None)
     assert main(["again", str(folder), "--blocks", "2", "--json"]) == 0
     assert sorted(campaign.measured) == ["4 sd", "4 ssd-usb3", "5 sd", "5 ssd-usb3"]
     runs, _ = read_index(folder)
@@ -208,3 +328,59 @@ def test_blocks_are_for_a_folder_alone(tmp_path, capsys):
     capsys.readouterr()
     assert main(["again", str(record), "--blocks", "2", "--dry-run"]) == BadInput.exit_code
     assert "--blocks " in capsys.readouterr().err
+
+
+def side(values) -> Quantity:
+    return Quantity.mean([Quantity.from_standard(float(value), 0.0, "J") for value in values])
+
+
+@pytest.mark.parametrize(("blocks", "contrasts"), [(3, 1), (5, 1), (5, 9), (12, 3)])
+def test_a_difference_that_the_preview_names_is_found_as_often_as_it_says(blocks, contrasts):
+    """Campaigns are drawn whose cells differ by it; each is judged as a comparison judges it.
+
+    With few blocks the estimated spreads of two cells differ, which costs up to 8 of 100 campaigns.
+    """
+    spread = Spread(0.1)
+    factor = 1 + spread.difference_found(blocks, contrasts)
+    chance = np.random.default_rng(7)
+    draws = 1 + spread.relative * chance.standard_normal((400, 2, blocks))
+    found = [(same_probability(side(factor * a), side(b)) or 0.0) < LIMIT / contrasts for a, b in draws]
+    assert np.mean(found) == pytest.approx(POWER, abs=0.1)
+
+
+def test_an_interval_is_as_wide_as_expected_from_the_spread():
+    spread, chance = Spread(0.05), np.random.default_rng(3)
+    widths = []
+    for a, b in 1 + spread.relative * chance.standard_normal((300, 2, 8)):
+        low, high = ratio_limits(side(a), side(b))
+        widths.append((high - low) / 2)
+    assert np.mean(widths) == pytest.approx(spread.half_width(8), rel=0.06)
+
+
+def test_what_no_block_reduces_limits_interval_and_difference():
+    spread = Spread(0.01, fixed=0.05)
+    assert spread.half_width(1000) > 2 * 0.05
+    assert spread.blocks_for(0.1, 100) is None and spread.blocks_to_find(0.1, 1, 100) is None
+
+
+def test_the_fewest_blocks_reach_what_one_block_less_does_not():
+    spread = Spread(0.1)
+    blocks = spread.blocks_for(0.05, 100)
+    assert blocks and spread.half_width(blocks) <= 0.05 < spread.half_width(blocks - 1)
+    found = spread.blocks_to_find(0.1, 3, 100)
+    assert found and spread.difference_found(found, 3) <= 0.1 < spread.difference_found(found - 1, 3)
+
+
+def test_contrasts_are_the_pairs_of_each_axis_in_each_stratum():
+    cells = [{"db": db, "storage": storage} for db in ("a", "b") for storage in ("sd", "emmc", "ssd")]
+    assert contrast_count(cells) == 2 * 3 + 3 * 1
+    assert contrast_count(cells[:1]) == 0
+    assert contrast_count([{"command": name} for name in "abcd"]) == 6
+
+
+def test_the_preview_names_difference_blocks_and_where_the_spread_is_from():
+    said = power_words(Spread.of([]), 5, 1)
+    assert "5 blocks" in said and " 24 %" in said
+    assert f"{100 * TYPICAL_SPREAD:.1f} %" in said.replace("\N{NO-BREAK SPACE}", " ") and "assumed" in said
+    assert "that of 12 runs so far; 9 contrasts" in power_words(Spread(0.02, runs=12), 5, 9)
+    assert "no difference" in power_words(Spread(0.1), 1, 1)

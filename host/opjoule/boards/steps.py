@@ -6,7 +6,7 @@ import shlex
 from dataclasses import dataclass
 
 from opjoule.base.errors import DeviceFault
-from opjoule.boards.on_board import script
+from opjoule.boards.shell import script
 
 _NEEDED = {
     *("make_file_system", "check_file_system", "mount_medium", "journal_on", "journal_off"),

@@ -8,9 +8,8 @@ from pathlib import Path
 
 from opjoule.base.errors import DeviceFault
 from opjoule.base.files import file_sha256
-from opjoule.boards.connection.shell import Shell
 from opjoule.boards.databases import is_server
-from opjoule.boards.on_board import script
+from opjoule.boards.shell import Shell, script
 
 ARCHITECTURES = {
     "aarch64": "aarch64",

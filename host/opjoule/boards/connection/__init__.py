@@ -1,1 +1,0 @@
-"""Connection to a board: a local or ssh shell, its sessions, and changes that are undone."""

@@ -1,1 +1,0 @@
-"""Programs on a board: the probe, workloads, a disturbance; and their installation."""

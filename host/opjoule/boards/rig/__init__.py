@@ -1,1 +1,0 @@
-"""rig.toml, and the board that is built from it."""
