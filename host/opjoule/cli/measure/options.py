@@ -178,7 +178,7 @@ class HowOptions(CycleOptions):
         RepeatCount | None,
         Option(
             "N",
-            "number of runs, each with settle and idle; every interval includes their spread (default: 4; for "
+            "number of runs, each with settle and idle; every interval includes their spread (default: 5; for "
             "a study: its own number)",
         ),
     ] = None
@@ -259,7 +259,7 @@ class WorkloadOptions(Options):
         Option(
             "S",
             "run as many operations as fit into S seconds (default, if the workload has no operationcount: its "
-            "maxexecutiontime, or 20)",
+            "maxexecutiontime, or 16)",
         ),
     ] = None
     value_size: Annotated[

@@ -21,10 +21,10 @@ IDLE_S = 30.0
 """Length of an idle phase before and after each run on a board."""
 SIMULATED_IDLE_S = 3.0
 """Length of an idle phase on the simulated rig, whose board comes to rest at once."""
-REPEATS: Final = 4
+REPEATS: Final = 5
 SETTLE_LIMIT_S: Final = 60.0
 """Longest wait without progress of the medium's writes."""
-RUN_S = 20
+RUN_S = 16
 """Default length of a run."""
 LEAD_IN_MAX_S = 10.0
 _APART: Final = ("study", "board", "twin_profile", "asked", "condition", "rank")
