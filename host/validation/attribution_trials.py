@@ -22,7 +22,7 @@ SCENARIOS: Final = {
     "a client that paces its operations": Choice(family=PACED),
 }
 """Scenario -> the properties that it fixes; all others are drawn at random."""
-KINDS: Final = ("read", "update", "insert")
+KINDS: Final = ("read", "update", "insert", "read-modify-write")
 
 
 @dataclass(frozen=True)

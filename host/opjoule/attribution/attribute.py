@@ -65,7 +65,6 @@ def attribute_runs(works: Sequence[Work]) -> list[Attribution]:
         rivals = (*media.alike, *media.placed, *media.held)
         rivals_j = list(pool.map(energies_of, [without.with_medium(rival) for rival in rivals]))
         waits_j = list(pool.map(energies_of, _waiting(columns)))
-        brief_j = energies_of(_brief(runs).with_medium(media.best)) if any(run.brief for run in runs) else None
         seen = [run.seen for run in runs if run.seen]
         operations_seen = len(seen) == len(runs)  # otherwise the meter saw all of the time
         seen_j = energies_of(PartColumns.joined(seen).with_medium(media.best)) if operations_seen else None
@@ -81,13 +80,10 @@ def attribute_runs(works: Sequence[Work]) -> list[Attribution]:
         drawn_j *= budget.board.apart_u(budget.taken)
         other_j = energies_of(columns, above_j + drawn_j)
         found = [fit.with_spread([other]) for fit, other in zip(found, other_j, strict=True)]
-    usual, whole, *by_run = [
-        _split(fit, columns, media.best, windows)
-        for fit, windows in zip(_middle(found, brief_j), [places[0], *places], strict=True)
-    ]
-    moved_j = np.zeros(len(columns.names)) if seen_j is None else np.abs(seen_j[0] - usual.energy_j)
+    whole, *by_run = [_split(fit, columns, media.best, windows) for fit, windows in zip(found, places, strict=True)]
+    moved_j = np.zeros(len(columns.names)) if seen_j is None else np.abs(seen_j[0] - whole.energy_j)
     sensed = _sensed(works, runs)
-    in_step = moved_j > MOVED_U * budget.standard_u_j(usual)
+    in_step = moved_j > MOVED_U * budget.standard_u_j(whole)
     reasons = _reasons(works, columns, matrix, whole, in_step, sensed, written=media.written)
     seen_alone = (whole.independent >= INDEPENDENT_MIN) & ~in_step
     blind = {name for name, seen in zip(columns.names, seen_alone.tolist(), strict=True) if not seen}
@@ -110,11 +106,6 @@ def attribute_runs(works: Sequence[Work]) -> list[Attribution]:
 def _waiting(columns: PartColumns) -> list[PartColumns]:
     """The columns if more or less of the time of long operations were waiting; none if few wait."""
     return [columns.with_more_by_time(part) for part in (-BY_TIME, 1.0 - BY_TIME)] if columns.longer_s.any() else []
-
-
-def _brief(runs: Sequence[RunWindows]) -> PartColumns:
-    """The columns if every operation that takes much longer than usual had waited; the medium's left out."""
-    return PartColumns.joined([run.brief or run.columns for run in runs])
 
 
 def _window_ns(works: Sequence[Work]) -> list[int]:
@@ -212,18 +203,6 @@ def _with_rivals(
     left = iter(rivals_j)
     alike, placed, held = (list(islice(left, len(models))) for models in (media.alike, media.placed, media.held))
     return fit.with_spread(alike).with_bounds(placed).with_bounds(held).with_bounds(waits_j, of_medium=False)
-
-
-def _middle(found: Sequence[Fit], brief_j: Float64Array | None) -> list[Fit]:
-    """The fit of all runs as it was, then all fits, halfway to those in which long operations wait.
-
-    Args:
-        brief_j: energies if long operations waited, shape (1 + runs, q); None: there is no such fit.
-    """
-    if brief_j is None:
-        return [found[0], *found]
-    usual = found[0].with_bounds([brief_j[0]], of_medium=False)
-    return [usual, *(fit.halfway(other_j) for fit, other_j in zip(found, brief_j, strict=True))]
 
 
 def _split(fit: Fit, columns: PartColumns, medium: MediumColumns, windows: slice) -> Fit:

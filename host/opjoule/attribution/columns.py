@@ -11,6 +11,7 @@ import numpy as np
 
 from opjoule.attribution.activities import SYNC
 from opjoule.attribution.medium import MediumColumns
+from opjoule.attribution.overlap import Worked
 from opjoule.attribution.window_groups import Groups, IntArray
 from opjoule.energy.trace.power_trace import BoolArray, Float64Array
 
@@ -34,19 +35,23 @@ class Beyond(NamedTuple):
     """
 
     near: Float64Array
-    """Excess of a window's busy time over the usual time in its neighbourhood."""
+    """Excess of the busy time of a window's operations, without the long ones, over the usual time in its
+    neighbourhood."""
     far: Float64Array
     """Excess over the usual time with the same background work in the whole run."""
     slowed: Float64Array
     """Excess of the usual time in the neighbourhood over that in the whole run."""
+    long: Float64Array
+    """Excess of the number of long operations."""
 
 
-def beyond_count(count: Float64Array, busy_s: Float64Array, group: Groups) -> Beyond:
-    """Excess of a window's busy time, near and far, and that of its neighbourhood.
+def beyond_count(operations: Worked, long: Worked, group: Groups) -> Beyond:
+    """Excess of a window's busy time, near and far, that of its neighbourhood, and the excess of long operations.
 
-    A longer operation does more work, or it waits, for a compaction or a slower processor. In a neighbourhood, all
-    kinds are assumed to slow down alike.
+    A longer operation does more work, or it waits, for a compaction or a slower processor. Of the longest most wait, so
+    that their time says little: `long` has them alone. In a neighbourhood, all kinds are assumed to slow down alike.
     """
+    count, busy_s = operations
     by_kind = zip(count.T, busy_s.T, strict=True)
     usual_s = np.stack([_usual_s(*kind, group.state)[group.state] for kind in by_kind], axis=1)
     usual_s = np.maximum(usual_s, 1e-300)
@@ -54,10 +59,14 @@ def beyond_count(count: Float64Array, busy_s: Float64Array, group: Groups) -> Be
     few_s = max(FEW * float(expected_s.sum()) / max(float(count.sum()), 1.0), 1e-300)
     taken_s = np.bincount(group.near, busy_s.sum(axis=1)) + few_s
     slower = (taken_s / (np.bincount(group.near, expected_s) + few_s))[group.near]
-    near = busy_s / (usual_s * slower[:, None]) - count
+    near = (busy_s - long.busy_s) / (usual_s * slower[:, None]) - (count - long.number)
     slowed = count * (slower[:, None] - 1.0)
     counted = count / np.maximum(count.sum(axis=0), 1e-300)
-    return Beyond(near - counted * near.sum(axis=0), busy_s / usual_s - count, slowed - counted * slowed.sum(axis=0))
+
+    def beyond_mean(column: Float64Array) -> Float64Array:
+        return np.asarray(column - counted * column.sum(axis=0), np.float64)
+
+    return Beyond(beyond_mean(near), busy_s / usual_s - count, beyond_mean(slowed), beyond_mean(long.number))
 
 
 def _usual_s(count: Float64Array, busy_s: Float64Array, label: IntArray) -> Float64Array:
@@ -88,17 +97,19 @@ class ColumnSets:
 class PartColumns:
     """Activity in each window, by part.
 
-    A kind of operation has four columns: the number of its operations, their excess of busy time within and between
-    groups of neighbouring windows, and how much longer than usual they take in a group. Within groups an excess is more
-    work; between groups it may be waiting, and its coefficient may have either sign. An operation of a slower group may
-    cost more, as much or less; this column is used within groups and belongs to no part. Without it the groups of quick
-    operations, which contain most, would decide what an operation costs. An activity has two columns, between and
-    within groups, because its power may change while it lasts. A sync has two more between groups, for what the medium
-    does meanwhile: it writes less in some syncs than in others, in those of settle for example.
+    A kind of operation has five columns: the number of its operations, their excess of busy time within and between
+    groups of neighbouring windows, how much longer than usual they take in a group, and how many of them are long.
+    Within groups an excess is more work; between groups it may be waiting, and its coefficient may have either sign. An
+    operation of a slower group may cost more, as much or less; this column is used within groups and belongs to no
+    part. Without it the groups of quick operations, which contain most, would decide what an operation costs. Long
+    operations have worked or waited: within groups they are counted apart and cost more or less than the others. An
+    activity has two columns, between and within groups, because its power may change while it lasts. A sync has two
+    more between groups, for what the medium does meanwhile: it writes less in some syncs than in others, in those of
+    settle for example.
     """
 
     of_kind: Mapping[str, Float64Array]
-    """shape (n, 4) each"""
+    """shape (n, 5) each"""
     of_activity: Mapping[str, Float64Array]
     """shape (n,) each"""
     longer_s: Float64Array
@@ -116,21 +127,23 @@ class PartColumns:
     def of(
         cls,
         kinds: Mapping[str, int],
-        count: Float64Array,
-        busy_s: Float64Array,
+        operations: Worked,
+        long: Worked,
         of_activity: Mapping[str, Float64Array],
         group: Groups,
         strays: float,
         *,
         waiting: bool = False,
     ) -> PartColumns:
-        """Columns of operations and their busy seconds, (n, kinds) each, for the kinds by name and index.
+        """Columns of operations for the kinds by name and index.
 
         Args:
+            long: the long ones of the operations.
             strays: relative error of neighbours for a waiting client, equal for each operation; otherwise 0.
             waiting: many operations wait, so that half of their energy is assumed to follow their time.
         """
-        beyond = beyond_count(count, busy_s, group)
+        count, busy_s = operations
+        beyond = beyond_count(operations, long, group)
         of_kind = {name: np.stack([column[:, at] for column in (count, *beyond)], axis=1) for name, at in kinds.items()}
         usual_s = busy_s.sum(axis=0) / np.maximum(count.sum(axis=0), 1e-300)
         longer_s = beyond.far @ usual_s * waiting
@@ -187,7 +200,7 @@ class PartColumns:
 
     @property
     def matrix(self) -> Float64Array:
-        """All columns, shape (n, p): four per kind, the activities between and within groups, the usual time, the
+        """All columns, shape (n, p): five per kind, the activities between and within groups, the usual time, the
         medium during syncs."""
         activities = [column[:, None] for column in self.of_activity.values()]
         others = [column[:, None] for column in (self.usual_s, *self.in_syncs)]
@@ -198,18 +211,18 @@ class PartColumns:
         """Sets of columns, in the order of `matrix`."""
 
         def marked(
-            of_kind: tuple[int, int, int, int], activity_far: int, activity_near: int, usual: int, synced: int = 0
+            of_kind: tuple[int, int, int, int, int], activity_far: int, activity_near: int, usual: int, synced: int = 0
         ) -> BoolArray:
             activities = (activity_far,) * len(self.of_activity) + (activity_near,) * len(self.of_activity)
             of_syncs = (synced,) * len(self.in_syncs)
             return np.array([*of_kind * len(self.of_kind), *activities, usual, *of_syncs], np.bool_)
 
         return ColumnSets(
-            near=marked((1, 1, 0, 1), 0, 1, 1),
-            far=marked((1, 0, 1, 0), 1, 0, 0, 1),
-            free=marked((0, 0, 1, 1), 0, 1, 1),
-            count=marked((1, 0, 0, 0), 0, 0, 0),
-            strays=np.where(marked((0, 0, 0, 0), 0, 0, 1), self.strays, 0.0),
+            near=marked((1, 1, 0, 1, 1), 0, 1, 1),
+            far=marked((1, 0, 1, 0, 0), 1, 0, 0, 1),
+            free=marked((0, 0, 1, 1, 1), 0, 1, 1),
+            count=marked((1, 0, 0, 0, 0), 0, 0, 0),
+            strays=np.where(marked((0, 0, 0, 0, 0), 0, 0, 1), self.strays, 0.0),
         )
 
     def with_more_by_time(self, part: float) -> PartColumns:
@@ -219,8 +232,8 @@ class PartColumns:
         """
         more = part * (self.longer_s != 0.0)  # runs in which few operations wait stay as they are
         of_kind = {
-            name: np.stack([count + more * far, near, far, slowed], axis=1)
-            for name, (count, near, far, slowed) in ((name, columns.T) for name, columns in self.of_kind.items())
+            name: np.stack([count + more * far, near, far, slowed, long], axis=1)
+            for name, (count, near, far, slowed, long) in ((name, columns.T) for name, columns in self.of_kind.items())
         }
         return replace(self, of_kind=of_kind)
 
@@ -234,9 +247,9 @@ class PartColumns:
     @property
     def parts(self) -> Float64Array:
         """1 where a column belongs to a part, shape (q, p)."""
-        widths = [4] * len(self.of_kind) + [1] * len(self.of_activity)
+        widths = [5] * len(self.of_kind) + [1] * len(self.of_activity)
         membership = np.repeat(np.eye(len(widths)), widths, axis=1)
-        membership[:, 3 : 4 * len(self.of_kind) : 4] = 0.0  # slowed
+        membership[:, 3 : 5 * len(self.of_kind) : 5] = 0.0  # slowed
         membership = np.concatenate([membership, membership[: len(self.of_kind)].sum(axis=0)[None]])
         unused = np.zeros((len(membership), len(self.of_activity) + 1))
         of_sync = np.array([[float(name == SYNC)] for name in self.names])

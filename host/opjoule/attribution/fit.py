@@ -75,10 +75,6 @@ class Fit:
             model_u_j=np.hypot(self.model_u_j, bound_u_j) if of_medium else self.model_u_j,
         )
 
-    def halfway(self, other_j: Float64Array) -> Fit:
-        """Fit in the middle between its energies and those of another fit, with a bound at half their distance."""
-        return replace(self, energy_j=(self.energy_j + other_j) / 2).with_bounds([other_j], of_medium=False)
-
     def moved(self, one: int, other: int, least_j: float, most_j: float) -> Fit:
         """Fit with the middle of a range [J] moved from one part to another. Source: JCGM 100:2008, 4.3.7."""
         low_j, high_j = max(least_j, -float(self.energy_j[other])), min(most_j, float(self.energy_j[one]))

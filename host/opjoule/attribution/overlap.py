@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -96,26 +96,33 @@ class Waits:
         return cls(np.array(longest).astype(np.int64))
 
 
+class Worked(NamedTuple):
+    """Operations by window and kind."""
+
+    number: Float64Array
+    """shape (n, kinds)"""
+    busy_s: Float64Array
+    """Seconds for which they worked, shape (n, kinds)."""
+
+
 def sampled(operations: OperationTable) -> OperationTable:
     """At least SAMPLED of the operations and less than twice as many, evenly spread; all if there are fewer."""
     every = len(operations) // SAMPLED
     return operations.select(np.arange(0, len(operations), every)) if every > 1 else operations
 
 
-def operations_seen_in(
-    edge_ns: Int64Array, operations: OperationTable, waits: Waits, seen: SeenClock
-) -> tuple[Float64Array, Float64Array]:
+def operations_seen_in(edge_ns: Int64Array, operations: OperationTable, waits: Waits, seen: SeenClock) -> Worked:
     """Operations and busy seconds as `operations_in`, each weighted by the part that the meter converted."""
     count = np.zeros((edge_ns.size - 1, len(operations.kinds)))
     busy_ns = np.zeros_like(count)
     for low in range(0, len(operations), ROWS):
         some = operations.select(slice(low, low + ROWS))
         _add_across(edge_ns, some, waits, count, busy_ns, seen)
-    return count, busy_ns * NS
+    return Worked(count, busy_ns * NS)
 
 
-def operations_in(edge_ns: Int64Array, operations: OperationTable, waits: Waits) -> tuple[Float64Array, Float64Array]:
-    """Operations and their busy seconds by window and kind, each of shape (n, kinds).
+def operations_in(edge_ns: Int64Array, operations: OperationTable, waits: Waits) -> Worked:
+    """Operations and their busy seconds by window and kind.
 
     An operation across an edge is split between both windows in proportion to its time in each. `operations` are sorted
     by start; those that neither start nor end inside the windows are ignored.
@@ -141,7 +148,7 @@ def operations_in(edge_ns: Int64Array, operations: OperationTable, waits: Waits)
     counts, busy = count.reshape(windows, kinds), busy_ns.reshape(windows, kinds)
     if across:
         _add_across(edge_ns, operations.select(np.concatenate(across)), waits, counts, busy)
-    return counts, busy * NS
+    return Worked(counts, busy * NS)
 
 
 def _add_across(

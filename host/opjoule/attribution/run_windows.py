@@ -13,7 +13,7 @@ from opjoule.attribution.columns import PartColumns
 from opjoule.attribution.least_squares import inverse
 from opjoule.attribution.overlap import SeenClock, Waits, operations_in, operations_seen_in
 from opjoule.attribution.sensed_medium import SensedMedium
-from opjoule.attribution.waits import longest_work, shortest_work
+from opjoule.attribution.waits import long_ones, longest_work
 from opjoule.attribution.window_groups import groups, stretch_edges_ns
 from opjoule.attribution.windows import Windows
 from opjoule.attribution.work import Work
@@ -151,8 +151,6 @@ class RunWindows:
     """Edges of the windows by the board's clock, shifted by the power's delay, shape (n + 1,)."""
     seen: PartColumns | None
     """Columns with each operation counted as the meter saw it; None if it converts always or less than SEEN_MIN."""
-    brief: PartColumns | None
-    """Columns as if every operation that takes much longer than usual had waited; None if many wait anyway."""
     medium: SensedMedium | None
     """None without a sensor in the medium's supply."""
     waited: float
@@ -185,7 +183,8 @@ class RunWindows:
         syncs, medium = work.activities.get(SYNC), None
         if work.medium:
             medium = SensedMedium.of(work.medium, windows.edge_board_ns, late_ns, work.counters, syncs)
-        count, busy_s = operations_in(edge_ns, work.operations, waits)
+        long = long_ones(work.operations, waits)
+        count, busy_s = worked = operations_in(edge_ns, work.operations, waits)
         seconds = background_s(edge_ns, work.activities, one_thread=one_thread)
         middle_ns = (windows.edge_board_ns[1:] + windows.edge_board_ns[:-1]) // 2
         settling = windows.edge_board_ns[:-1] >= work.work_end_board_ns
@@ -193,19 +192,16 @@ class RunWindows:
         kinds = {work.operations.kinds[at]: at for at in np.flatnonzero(count.any(axis=0)).tolist()}
         activities = {name: column for name, column in seconds.items() if column.any()}
         strays = misjudged(edge_ns, work.operations, waits)
-        columns = PartColumns.of(kinds, count, busy_s, activities, group, strays, waiting=waits.frequent)
-        brief = None
-        if not waits.frequent:
-            shortest = operations_in(edge_ns, work.operations, shortest_work(work.operations, waits))
-            brief = PartColumns.of(kinds, *shortest, activities, group, strays)
+        of_long = operations_in(edge_ns, long, waits)
+        columns = PartColumns.of(kinds, worked, of_long, activities, group, strays, waiting=waits.frequent)
         waited_s = float(work.operations.duration_ns.sum(dtype=np.int64)) * NS - float(busy_s.sum())
         run_s = (work.work_end_board_ns - work.start_board_ns) * NS
         threads = max(int(np.count_nonzero(np.bincount(work.operations.thread))), 1)
         waited = max(waited_s, 0.0) / (run_s * threads)
         if not SEEN_MIN <= work.seen_fraction < 1.0:
-            return cls(windows, above_j, columns, edge_ns, None, brief, medium, waited)
+            return cls(windows, above_j, columns, edge_ns, None, medium, waited)
         bound_ns = work.board_to_meter.inverse().to_target(work.cells.bounds_ns) - late_ns
         clock = SeenClock.of(bound_ns, work.seen_fraction)
-        seen = operations_seen_in(edge_ns, work.operations, waits, clock)
-        seen_columns = PartColumns.of(kinds, *seen, activities, group, strays, waiting=waits.frequent)
-        return cls(windows, above_j, columns, edge_ns, seen_columns, brief, medium, waited)
+        seen, seen_long = (operations_seen_in(edge_ns, some, waits, clock) for some in (work.operations, long))
+        seen_columns = PartColumns.of(kinds, seen, seen_long, activities, group, strays, waiting=waits.frequent)
+        return cls(windows, above_j, columns, edge_ns, seen_columns, medium, waited)

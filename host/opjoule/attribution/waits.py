@@ -83,10 +83,15 @@ def longest_work(
     return Waits((median_ns + WAKE_NS).astype(np.int64), frequent=True)
 
 
-def shortest_work(operations: OperationTable, usual: Waits) -> Waits:
-    """Limits as if an operation had waited that takes WAKE_NS longer than WORKING times the median of its kind."""
-    shortest_ns = Waits.of(operations, 0.5).longest_ns + WAKE_NS
-    return Waits(np.minimum(usual.longest_ns, shortest_ns.astype(np.int64)))
+def long_ones(operations: OperationTable, waits: Waits) -> OperationTable:
+    """The operations that may have waited for most of their time.
+
+    They take longer than 99 of 100 of their kind, than WORKING times its median and WAKE_NS, or than `waits`.
+    """
+    few = sampled(operations)
+    rare_ns = Waits.of(few, RARE).longest_ns / WORKING
+    longest_ns = np.minimum(np.minimum(rare_ns, Waits.of(few, 0.5).longest_ns + WAKE_NS), waits.longest_ns)
+    return operations.select(np.flatnonzero(operations.duration_ns > longest_ns[operations.kind]))
 
 
 def _counted(counters: Counters, operations: OperationTable) -> tuple[Int64Array, Int64Array, Float64Array]:

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from fitted_columns import NAMES, fit, fitted, reasons
+from fitted_columns import NAMES, fit, fitted, none_long, reasons
 from opjoule.attribution.columns import NEIGHBOURS_U, ColumnSets, beyond_count
+from opjoule.attribution.overlap import Worked
 from opjoule.attribution.window_groups import groups
 from opjoule.base.units import Cause
 
@@ -112,5 +113,5 @@ def test_a_part_that_the_fit_leaves_at_nothing_is_not_found():
 def test_operations_that_take_no_time_at_all_have_columns():
     count, state = np.arange(60.0).reshape(30, 2) % 3, np.zeros(30, np.int64)
     group = groups({}, np.full(30, 0.01), np.zeros(30, np.bool_), state)
-    near, far, slowed = beyond_count(count, np.zeros_like(count), group)
-    assert np.array_equal(near, np.zeros_like(count)) and np.array_equal(far, -count) and np.isfinite(slowed).all()
+    near, far, slowed, long = beyond_count(Worked(count, np.zeros_like(count)), none_long(count), group)
+    assert np.array_equal(far, -count) and np.isfinite(slowed).all() and not near.any() and not long.any()

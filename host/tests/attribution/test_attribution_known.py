@@ -3,7 +3,6 @@
 Many more, of every kind: host/validate.py.
 """
 
-import math
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +13,6 @@ from attribution_trials import SCENARIOS, trial  # path set above
 from known_meter import experiment
 from known_work import Choice
 from msgspec import structs
-from opjoule.attribution import run_windows
 from opjoule.attribution.attribute import attribute_runs
 from opjoule.attribution.overlap import Waits
 from opjoule.attribution.waits import RARE
@@ -67,24 +65,6 @@ def test_kinds_that_nothing_tells_apart_are_not_told():
 def test_mix_blocks_tell_them_apart():
     kinds = [kind for kind in trial("the same in mix blocks", 6) if kind.name in {"read", "update"}]
     assert all(kind.identified for kind in kinds) and max(abs(kind.error) for kind in kinds) < 0.1
-
-
-def test_long_operations_may_wait_or_work_and_the_middle_of_both_is_taken(monkeypatch):
-    made = experiment(3, Choice(seconds=10.0))
-
-    def of_kinds(part: float):
-        """Energies and uncertainties if operations work for a part of the usual limit."""
-        monkeypatch.setattr(run_windows, "shortest_work", lambda _, usual: Waits((part * usual.longest_ns).astype(int)))
-        attribution = attribute_runs([made.work])[0]
-        parts = [*attribution.operations.values(), *attribution.activities.values()]
-        kinds = attribution.operations.values()
-        return np.array([(float(share), share.standard_u) for share in kinds]).T, sum(map(float, parts))
-
-    (usual_j, u_j), usual_sum_j = of_kinds(1.0)
-    (middle_j, wider_u_j), sum_j = of_kinds(0.1)
-    half_j = np.abs(middle_j - usual_j)
-    assert np.any(half_j > 0.005 * usual_j) and sum_j == pytest.approx(usual_sum_j, rel=1e-6)
-    assert wider_u_j == pytest.approx(np.hypot(u_j, half_j / math.sqrt(3.0)), rel=0.05)
 
 
 def test_parts_add_up_to_the_whole():

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from fitted_columns import none_long
 from opjoule.attribution.columns import PartColumns
 from opjoule.attribution.fit import fits
-from opjoule.attribution.overlap import Waits
+from opjoule.attribution.overlap import Waits, Worked
 from opjoule.attribution.run_windows import BURSTS_U, engaged, misjudged
 from opjoule.attribution.window_groups import groups
 from opjoule.bench.simulation.parts import Steady
@@ -79,7 +80,7 @@ def paced_run(strays, seed=1, longer=1.0):
     window_j = np.diff(drawn.until_j(edge_s)) + rng.normal(0.0, 2e-5, edge_s.size - 1)
     settling = edge_s[:-1] > begin_s[-1]
     group = groups({}, np.diff(edge_s), settling, np.arange(settling.size) // 48)
-    columns = PartColumns.of({"read": 0, "update": 1}, count, busy_s, {}, group, strays)
+    columns = PartColumns.of({"read": 0, "update": 1}, Worked(count, busy_s), none_long(count), {}, group, strays)
     return columns, window_j, np.array([energy_j[kind == 0].sum(), energy_j[kind == 1].sum()])
 
 

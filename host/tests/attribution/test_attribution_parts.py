@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from fitted_columns import none_long
 from opjoule.attribution.activities import Intervals, background_s, changes_ns
 from opjoule.attribution.columns import BY_TIME, PartColumns, beyond_count
 from opjoule.attribution.fit import fits
 from opjoule.attribution.medium import MediumColumns
+from opjoule.attribution.overlap import Worked
 from opjoule.attribution.verdict import too_short
 from opjoule.attribution.window_groups import Groups, groups, stretch_edges_ns
 from opjoule.attribution.windows import Windows, window_ns
@@ -132,9 +134,8 @@ def test_a_slower_processor_is_no_more_work():
     count = np.full((640, 1), 20.0)
     busy_s = np.full((640, 1), 1e-3)
     busy_s[320:] *= 2.0
-    near, far, slowed = beyond_count(
-        count, busy_s, groups({}, np.full(640, 0.01), np.zeros(640, np.bool_), np.arange(640) // 32)
-    )
+    group = groups({}, np.full(640, 0.01), np.zeros(640, np.bool_), np.arange(640) // 32)
+    near, far, slowed, _ = beyond_count(Worked(count, busy_s), none_long(count), group)
     assert np.abs(near).max() < 0.05 * 20 * 16
     assert np.abs(near[330:] - near[330:].mean()).max() < 1e-9
     assert far.sum() == pytest.approx(0.0, abs=1e-9)
@@ -150,11 +151,35 @@ def test_quick_neighbourhoods_do_not_decide_what_an_operation_costs():
     count = rng.poisson(at_work * np.array([40.0, 8.0]) / slower).astype(np.float64)
     busy_s = slower * np.array([1e-4, 5e-4]) * rng.gamma(4.0 * np.maximum(count, 1e-9)) / 4.0
     group = groups({}, np.full(windows, 0.01), np.zeros(windows, np.bool_), np.arange(windows) // 32)
-    columns = PartColumns.of({"read": 0, "update": 1}, count, busy_s, {}, group, 0.0)
+    columns = PartColumns.of({"read": 0, "update": 1}, Worked(count, busy_s), none_long(count), {}, group, 0.0)
     true_j = read_j * count[:, 0], update_w * busy_s[:, 1]
     idle_j = np.repeat(rng.normal(0.0, 2e-3, windows // 32), 32)
     (fit,) = fits(columns.matrix, sum(true_j) + idle_j - idle_j.mean(), group, columns.sets, columns.parts, [])
     assert fit.energy_j[:2] == pytest.approx(np.sum(true_j, axis=1), rel=0.02)
+
+
+def test_operations_that_wait_do_not_change_what_the_others_cost():
+    """An update in fifty waits, thirty times as long as an update works, which nothing but its time shows."""
+    rng = np.random.default_rng(1)
+    windows, usual_s = 6400, np.array([1e-5, 3e-5])
+    waited = rng.poisson(np.array([0.0, 0.5]), (windows, 2)).astype(np.float64)
+    left = 1.0 - 0.2 * waited.sum(axis=1, keepdims=True).clip(0.0, 4.0)  # of a window's time for the others
+    count = rng.poisson(np.array([200.0, 25.0]) * left).astype(np.float64)
+    worked_s = usual_s * rng.gamma(4.0 * np.maximum(count + waited, 1e-9)) / 4.0
+    true_j = worked_s * np.array([2.0, 3.0])
+    energy_j = true_j.sum(axis=1) + np.repeat(rng.normal(0.0, 2e-3, windows // 32), 32)
+    group = groups({}, np.full(windows, 0.01), np.zeros(windows, np.bool_), np.arange(windows) // 32)
+    waited_s = waited * 30.0 * usual_s
+
+    def fit_of(long):
+        operations = Worked(count + waited, worked_s + waited_s)
+        columns = PartColumns.of({"read": 0, "update": 1}, operations, long, {}, group, 0.0)
+        return fitted_with(columns, energy_j - energy_j.mean() + true_j.sum() / windows)[0]
+
+    true_j = true_j.sum(axis=0)
+    told, untold = fit_of(Worked(waited, waited_s + waited * usual_s)), fit_of(none_long(count))
+    assert told.energy_j[:2] == pytest.approx(true_j, rel=0.01)
+    assert untold.energy_j[0] > 1.02 * true_j[0] and untold.energy_j[1] < 0.97 * true_j[1]
 
 
 def with_syncs(syncs_differ):
@@ -171,7 +196,7 @@ def with_syncs(syncs_differ):
     count = rng.poisson(np.repeat(rng.uniform(5.0, 15.0, often.size), 32) * ~settling)[:, None].astype(np.float64)
     group = groups({"sync": sync_s}, np.full(windows, 0.01), settling, stretch)
     busy_s = 1e-4 * rng.gamma(4.0 * np.maximum(count, 1e-9)) / 4.0
-    columns = PartColumns.of({"read": 0}, count, busy_s, {"sync": sync_s}, group, 0.25)
+    columns = PartColumns.of({"read": 0}, Worked(count, busy_s), none_long(count), {"sync": sync_s}, group, 0.25)
     true_j = busy_s[:, 0], 0.1 * sync_s + 2e-7 * synced_bytes
     nothing = np.zeros(windows)
     medium = MediumColumns(nothing, nothing, None, np.zeros((2, windows)), np.stack([synced_bytes, nothing]))
@@ -198,7 +223,8 @@ def test_operations_of_uneven_length_move_no_energy_between_their_kind_and_the_r
     count = rng.poisson(3.0, (640, 2)).astype(np.float64)
     busy_s = count * 1e-3 * rng.lognormal(0.0, 1.0, (640, 2))
     group = groups({}, np.full(640, 0.01), np.zeros(640, np.bool_), np.arange(640) // 32)
-    beyond = beyond_count(count, busy_s, group)
+    long = Worked(rng.poisson(0.1, count.shape).astype(np.float64), 0.05 * busy_s)
+    beyond = beyond_count(Worked(count, busy_s), long, group)
     assert beyond.near.std() > 1.0
     for excess in beyond:
         assert excess.sum(axis=0) == pytest.approx([0.0, 0.0], abs=1e-9)
@@ -209,8 +235,9 @@ def test_operations_that_often_wait_count_between_one_each_and_their_time():
     count = rng.poisson(20, (640, 1)).astype(np.float64)
     busy_s = count * 1e-5 * rng.uniform(1.0, 3.0, (640, 1))
     group = groups({}, np.full(640, 0.01), np.zeros(640, np.bool_), np.arange(640) // 32)
-    never = PartColumns.of({"update": 0}, count, busy_s, {}, group, 0.0)
-    often = PartColumns.of({"update": 0}, count, busy_s, {}, group, 0.0, waiting=True)
+    worked = Worked(count, busy_s), none_long(count)
+    never = PartColumns.of({"update": 0}, *worked, {}, group, 0.0)
+    often = PartColumns.of({"update": 0}, *worked, {}, group, 0.0, waiting=True)
     by_time = busy_s[:, 0] * count.sum() / busy_s.sum()
     assert often.of_kind["update"][:, 0] == pytest.approx((count[:, 0] + by_time) / 2)
     least, most = (often.with_more_by_time(part) for part in (-BY_TIME, 1.0 - BY_TIME))

@@ -7,7 +7,7 @@ import pytest
 from opjoule.attribution.activities import Intervals
 from opjoule.attribution.counters import Counters
 from opjoule.attribution.overlap import Waits
-from opjoule.attribution.waits import PAGE_BYTES, RARE, longest_work, shortest_work
+from opjoule.attribution.waits import PAGE_BYTES, RARE, long_ones, longest_work
 from opjoule.energy.operations.operation_table import OperationTable
 
 SHORT_NS, LONG_NS, TICK_NS = 10_000, 1_100_000, 100_000_000
@@ -57,13 +57,14 @@ def test_operations_that_are_interrupted_for_a_small_part_of_the_time_do_not_wai
     assert limit_ns(made, counters) < 150_000
 
 
-def test_a_rival_lets_the_longest_operations_wait_and_changes_no_usual_one():
-    made, _ = run_of(0.06)
-    usual = Waits.of(made, RARE)
-    assert usual.longest_ns[0] >= LONG_NS
-    assert 10 * SHORT_NS < shortest_work(made, usual).longest_ns[0] < 20 * SHORT_NS
-    brief = Waits.of(made, 0.5)
-    assert shortest_work(made, brief).longest_ns.tolist() == brief.longest_ns.tolist()
+def test_operations_much_longer_than_most_are_long_and_no_usual_one_is():
+    for part in (0.005, 0.06):
+        made, _ = run_of(part)
+        long = long_ones(made, Waits.of(made, RARE))
+        assert len(long) == pytest.approx(max(part, 0.01) * len(made), rel=0.2)
+        assert np.isin(made.board_ns[made.duration_ns == LONG_NS], long.board_ns).all()
+    all_of_them = Waits(np.zeros(len(made.kinds), np.int64))
+    assert len(long_ones(made, all_of_them)) == len(made)
 
 
 def test_waits_are_found_beside_a_compaction():

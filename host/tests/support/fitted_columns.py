@@ -3,6 +3,7 @@
 import numpy as np
 from opjoule.attribution.columns import NEIGHBOURS_U, ColumnSets
 from opjoule.attribution.fit import fits
+from opjoule.attribution.overlap import Worked
 from opjoule.attribution.verdict import verdicts
 from opjoule.attribution.window_groups import groups
 
@@ -54,3 +55,8 @@ def fitted(*, wander_j=0.0, near_too_steep=1.0, own_variation=1.0, strays=0.0, s
 def reasons(fit_of_run, columns, **said):
     found = verdicts(NAMES, 2, PARTS, columns, fit_of_run, COUNT * WINDOW_S, **said)
     return {name: why.reason if why else "" for name, why in zip(NAMES, found, strict=True)}
+
+
+def none_long(count):
+    """No long operations beside these, shape (n, kinds)."""
+    return Worked(np.zeros_like(count), np.zeros_like(count))
