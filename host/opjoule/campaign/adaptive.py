@@ -25,6 +25,7 @@ from opjoule.base.errors import BadInput, Interrupted, OpJouleError, RigFault, o
 from opjoule.base.units import counted
 from opjoule.campaign.axes import UntilNarrow
 from opjoule.campaign.past_times import RATES
+from opjoule.energy.comparison import POWER
 from opjoule.energy.repeats import student_t_of
 from opjoule.results.comparison.compared_run import ComparedRun
 from opjoule.results.comparison.conclusion import answers_of
@@ -220,8 +221,6 @@ def _needed_words(until: UntilNarrow, standing: Standing, blocks: int) -> str:
     return f"by the mean spread of the cells about {max(needed, blocks + 1)} blocks are needed"
 
 
-POWER: Final = 0.8
-"""Probability with which a difference is found that the preview names; a few hundredths less with few blocks."""
 TYPICAL_SPREAD: Final = 0.1
 """Spread of the runs of a cell that is assumed before any is measured (docs/how-to/run-a-campaign.md)."""
 BLOCKS_MIN: Final = 2
@@ -262,7 +261,7 @@ class Spread:
         return standard_u * student_t(freedom) if standard_u else 0.0
 
     def difference_found(self, blocks: int, contrasts: int = 1) -> float:
-        """Relative difference of two cells that is found with probability POWER.
+        """Relative difference of two cells that is found with probability POWER, a few hundredths less with few blocks.
 
         Args:
             contrasts: number of contrasts that are judged together, each of them by the strictest of Holm's limits.

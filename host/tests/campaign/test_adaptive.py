@@ -14,7 +14,6 @@ from opjoule.base.errors import BadInput, DeviceFault, RigFault
 from opjoule.base.units import Quantity
 from opjoule.campaign.adaptive import (
     EQUAL_RATE,
-    POWER,
     TYPICAL_SPREAD,
     Spread,
     at_equal_rate,
@@ -27,7 +26,7 @@ from opjoule.cli.campaign.command import _plans
 from opjoule.cli.campaign.file import CampaignFile, cell_options
 from opjoule.cli.commands import main
 from opjoule.cli.measure.planning import make_plan
-from opjoule.energy.comparison import ratio_limits, same_probability
+from opjoule.energy.comparison import POWER, ratio_limits, same_probability
 from opjoule.results.comparison.contrasts import LIMIT
 from opjoule.results.comparison.index import read_index
 from opjoule.runs.evaluation.until import REPEATS_MIN

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from opjoule.base.units import Quantity
 from opjoule.energy.comparison import more_to_differ
 from opjoule.results.comparison.cell import Group
 from opjoule.results.comparison.contrasts import LIMIT, Compared, Contrast
@@ -91,23 +90,22 @@ def rankings(compared: Compared, quantity: Definition) -> Iterator[Ranking]:
     """One ranking for each stratum, in order; none if less of the quantity is neither better nor worse."""
     if quantity.unit not in (*RANKED, *RATES):
         return
-    known = [(group, side) for group in compared.groups if (side := group.side(quantity))]
-    for stratum, members in itertools.groupby(known, lambda of: of[0].stratum):
-        sides = list(members)
-        if len(sides) > 1:
+    known = [group for group in compared.groups if group.side(quantity)]
+    for stratum, members in itertools.groupby(known, lambda of: of.stratum):
+        groups = list(members)
+        if len(groups) > 1:
             contrasts = compared.contrasts_of(quantity, stratum)
-            yield ranked(quantity, sides, contrasts, is_rate=quantity.unit in RATES)
+            yield ranked(quantity, groups, contrasts, is_rate=quantity.unit in RATES)
 
 
-def ranked(
-    quantity: Definition, sides: Sequence[tuple[Group, Quantity]], contrasts: Sequence[Contrast], *, is_rate: bool
-) -> Ranking:
-    """Ranks groups of one stratum, each with its mean, by their contrasts.
+def ranked(quantity: Definition, of: Sequence[Group], contrasts: Sequence[Contrast], *, is_rate: bool) -> Ranking:
+    """Ranks groups of one stratum, each of which has a mean, by their contrasts.
 
     On several rigs a contrast is within common blocks, so its sides may be in another order than the means of all runs,
     and a group may have no contrast with the best.
     """
-    groups = {group.name: group for group, _ in sorted(sides, key=lambda of: float(of[1]), reverse=is_rate)}
+    by_mean = sorted(of, key=lambda group: float(group.side(quantity) or 0.0), reverse=is_rate)
+    groups = {group.name: group for group in by_mean}
     empty = Ranking(quantity, groups, tuple(contrasts), is_rate=is_rate)
     pairs = {frozenset((of.a.name, of.b.name)): of.greater_first for of in contrasts if not of.cannot}
     lost: dict[str, dict[str, Contrast]] = {name: {} for pair in pairs for name in pair}

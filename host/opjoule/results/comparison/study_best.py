@@ -138,16 +138,16 @@ def _best(measure: str, which: str, rows: Sequence[ComparedRun]) -> Best | None:
         return None
     of = Definition(measure, next(iter(by_system.values()))[0].means[measure].unit, Topic.PART)
     groups = [Group({}, of_system, name) for name, of_system in by_system.items()]
-    sides = [(group, group.mean(of)) for group in groups]
     contrasts = [
-        Contrast(of, a, b, side_a, side_b, cannot=why_not_judged(side_a, side_b, too_short=False))
-        for (a, side_a), (b, side_b) in itertools.combinations(sides, 2)
+        Contrast(of, *pair, *sides, cannot=why_not_judged(*sides, too_short=False))
+        for pair in itertools.combinations(groups, 2)
+        for sides in [(pair[0].mean(of), pair[1].mean(of))]
     ]
-    ranking = ranked(of, sides, judged(contrasts), is_rate=which == "most")
+    ranking = ranked(of, groups, judged(contrasts), is_rate=which == "most")
     left_out = [row for row in rows if row.system not in by_system]
     too_short = _too_short(left_out) if measure.startswith(_OF_ENERGY) else ()
     best = ranking.best or next(iter(ranking.groups))
-    mean = next(side for group, side in sides if group.name == best)
+    mean = ranking.groups[best].mean(of)
     return Best(ranking, best, rows[0].phase, rows[0].stratum, _stated(mean), too_short)
 
 
