@@ -258,6 +258,8 @@ def _gap_error_s(rig: Recording, one: Drawn, bounds_s: np.ndarray) -> float:
         period_s = float(np.median(np.diff(bounds_s[:, 0])))
     rate = rig.truth["mcu"]["clock_hz"] / NOMINAL_HZ
     worst_s = 0.0
+    reads = np.searchsorted(good_ns, rig.trace.bus.meter_ns) if rig.trace.bus else np.zeros(0, np.intp)
+    reads = reads[(reads > 0) & (reads < good_ns.size)]
     for at_s, length_s in one.outages_s:
         middle_s = at_s + length_s / 2 + rig.truth["mcu"]["profile_start_s"]
         after = int(np.searchsorted(_profile_s(rig, good_ns), middle_s))
@@ -266,6 +268,9 @@ def _gap_error_s(rig: Recording, one: Drawn, bounds_s: np.ndarray) -> float:
             gap.duration_ns for gap in rig.trace.gaps
             if good_ns[after - 1] < gap.start_meter_ns and gap.end_meter_ns < good_ns[after]
         ]  # fmt: skip
+        if not inside and after in reads:
+            # The bus was held during a bus reading, which took no longer than usual.
+            true_s -= float(np.median(good_ns[reads] - good_ns[reads - 1])) * 1e-9 / rate - period_s
         worst_s = max(worst_s, abs(true_s - sum(inside) * 1e-9 / rate))
     return worst_s
 

@@ -36,7 +36,8 @@ struct Rig {
     }
     const BusTransfer& next = sampler.next_transfer();
     const BusResult result = chip.transfer(next, sampler.next_sets_pointer(), start);
-    chip.now_ticks += work_ticks;
+    const bool busy = samples.size() >= busy_from && samples.size() < busy_from + 6;
+    chip.now_ticks += busy ? busy_ticks : work_ticks;
     at_once = sampler.advance(result);
     sampler.digest(result);
     SampleQueue& queue = sampler.queue();
@@ -61,6 +62,8 @@ struct Rig {
   }
 
   double work_ticks = 30;  // the sampler's own, each transfer
+  double busy_ticks = 30;  // and while a few samples from this number on are taken
+  size_t busy_from = 0;
   bool at_once = false;
   Ina219OnBus chip;
   FaultCounters faults;
@@ -143,6 +146,30 @@ TEST_CASE("every conversion is read once and stamped, whatever the chip does at 
       }
     }
   }
+}
+
+TEST_CASE("what a busy controller clears unread around a bus reading is counted to the last") {
+  long missed = 0;
+  for (const uint8_t bus_adc : {3, 0}) {
+    for (const double error : {-0.09, -0.03, 0.0, 0.09}) {
+      for (double work_us = 15; work_us <= 60; work_us += 2.5) {
+        CAPTURE(bus_adc);
+        CAPTURE(error);
+        CAPTURE(work_us);
+        protocol::Configure wanted = configure(Mode::shunts, 3, 32);
+        wanted.bus_adc = bus_adc;
+        Rig rig(wanted, error);
+        rig.chip.finishes_conversion = true;
+        rig.busy_from = 28;
+        rig.busy_ticks = work_us * kTicksPerUs;
+        rig.run_seconds(0.1);
+        CHECK(rig.chip.repeated_reads == 0);
+        CHECK(rig.faults.of(Fault::conversion_missed) == rig.chip.missed);
+        missed += rig.chip.missed;
+      }
+    }
+  }
+  CHECK(missed > 0);
 }
 
 TEST_CASE("a sensor that has fallen back to its power-on configuration is found out") {

@@ -142,6 +142,21 @@ TEST_CASE(
   CHECK(settled_at < 100);
 }
 
+TEST_CASE("a chip that is configured anew keeps its period, and with it other times") {
+  ConversionClock clock;
+  clock.reset(1064);
+  clock.restart(0);
+  for (uint32_t number = 1; number <= 300; ++number) {
+    clock.not_ready(number * 970 - 20);
+    clock.ready(number * 970 + 1);
+  }
+  clock.forget_delay();
+  CHECK(clock.period_ticks() == 970);
+  CHECK(std::abs(static_cast<int32_t>(clock.by_chip_ticks(2128)) - 1940) <= 3);
+  clock.reset(1064);
+  CHECK(clock.by_chip_ticks(2128) == 2128);
+}
+
 TEST_CASE("a flag that does not come is overdue") {
   ConversionClock clock;
   clock.reset(2128);

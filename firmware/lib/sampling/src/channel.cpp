@@ -43,6 +43,7 @@ void Channel::start(const SensorPlan& plan, uint8_t sensor, bool alone, uint32_t
     if (plan_->map->wide) read_sample_.flags |= static_cast<uint8_t>(1 << read_sample_.reads);
     read_sample_.registers[read_sample_.reads++] = plan_->map->bus;
   }
+  clock_.reset(plan_->sample_ticks);
   set_up();
   start_ticks_ = now_ticks;
 }
@@ -53,7 +54,7 @@ void Channel::shorten_row() {
 }
 
 void Channel::set_up() {
-  clock_.reset(plan_->sample_ticks);
+  clock_.forget_delay();
   setups_left_ = plan_->setups;
   passes_ = passes_bus_ = true;
   finishes_ = found_out_ = ahead_ = aborts_ = false;
@@ -105,7 +106,10 @@ bool Channel::after_ready(const BusResult& result) {
     return pass(Step::pass_flag);
   }
   if (ahead_) {
-    plan_write_ahead(clock_.end_ticks() + clock_.period_ticks());
+    // At a fixed time after a conversion's end, since the next row may begin so much later.
+    plan_write_ahead();
+    start_ticks_ =
+        clock_.end_ticks() + clock_.period_ticks() + clock_.by_chip_ticks(kWriteAheadTicks);
     return false;
   }
   if (bus_due()) {
@@ -200,6 +204,9 @@ bool Channel::after_return(const BusResult& result) {
 // A bus voltage has been read. If the mode of the samples was written ahead of its end, their row
 // begins now.
 bool Channel::after_bus_reading(const BusResult& result) {
+  // The bus conversion did not end before aimed_ticks_, nor the row's first one a period later.
+  cleared_late_ = other_.reads > 1 && ticks_between(aimed_ticks_, result.look_ticks(1)) >
+                                          static_cast<int32_t>(clock_.period_ticks());
   if (!passes_) aborts_ = !finishes_;
   if (!passes_ && ahead_) {
     ahead_ = false;
@@ -262,12 +269,11 @@ bool Channel::after_bus_poll(const BusResult& result) {
   const uint32_t look_ticks = result.look_ticks(0);
   if (is_ready(result)) {
     if (passes_bus_) return pass(Step::pass_bus_flag);
-    if (!ahead_ && !passes_ &&
-        ticks_between(look_ticks, first_bus_look_ticks()) > -kModeMarginTicks) {
+    if (!ahead_ && !passes_ && ticks_between(look_ticks, aimed_ticks_) > -kModeMarginTicks) {
       // Too early for the bus voltage: the last conversion of the current has been finished.
       finishes_ = found_out_ = ahead_ = true;
       shorten_row();
-      plan_write_ahead(look_ticks);
+      plan_write_ahead();
       return true;
     }
     bus_end_ticks_ = look_ticks;
@@ -307,10 +313,8 @@ void Channel::plan_write(Step step, uint16_t mode) {
   transfer_ = &other_;
 }
 
-// At a fixed time after a conversion's end, since the next row may begin so much later.
-void Channel::plan_write_ahead(uint32_t end_ticks) {
+void Channel::plan_write_ahead() {
   plan_write(Step::write_ahead, plan_->sample_mode);
-  start_ticks_ = end_ticks + clock_.by_chip_ticks(kWriteAheadTicks);
   sample_waits_ = true;
 }
 
@@ -345,6 +349,7 @@ void Channel::plan_poll() {
 void Channel::plan_bus_poll(uint32_t look_ticks) {
   step_ = Step::poll_bus;
   transfer_ = &poll_;
+  aimed_ticks_ = look_ticks;
   start_ticks_ = look_ticks - lead_ticks_[set_pointer()];
 }
 

@@ -85,7 +85,7 @@ class Channel {
   bool after_bus_reading(const BusResult& result);
   bool is_ready(const BusResult& result) const;
   bool is_late(const BusResult& result) const;
-  void digest_bus(const BusResult& result, SampleQueue& queue);
+  void digest_bus(const BusResult& result, SampleQueue& queue, FaultCounters& faults);
   void digest_poll(const BusResult& result, FaultCounters& faults);
   void digest_sample(const BusResult& result, SampleQueue& queue, FaultCounters& faults);
   void digest_configuration(const BusResult& result, FaultCounters& faults);
@@ -97,7 +97,7 @@ class Channel {
   void set_up();
   void next_setup();
   void plan_write(Step step, uint16_t mode);
-  void plan_write_ahead(uint32_t end_ticks);
+  void plan_write_ahead();
   void plan_read(Step step, uint8_t reg);
   void plan_poll();
   void plan_bus_poll(uint32_t look_ticks);
@@ -113,7 +113,7 @@ class Channel {
   uint32_t bus_end_ticks_;
   uint32_t bus_written_ticks_;  // when the bus mode was
   uint32_t alert_ticks_;
-  uint32_t aimed_ticks_;   // the time at which the last placed poll was to read the flag
+  uint32_t aimed_ticks_;   // the time at which the last poll was to read the flag
   uint16_t until_bus_;     // conversions to the next bus reading
   uint16_t until_check_;   // conversions to the next look at the configuration
   uint8_t lead_ticks_[2];  // from a poll's start to its look, without and with pointer
@@ -134,9 +134,10 @@ class Channel {
   bool aborts_ : 1;        // a bus reading has shown that it does not finish them
   bool ahead_ : 1;  // the bus mode is written, and the conversion under way is finished first
   bool alone_ : 1;
-  bool bus_clipped_ : 1;          // the latest bus reading was at the end of its range
-  bool overdue_ : 1;              // the flag has not come when it should have
-  bool placed_ : 1;               // the poll under way was sent at a chosen moment, not at once
+  bool cleared_late_ : 1;  // the latest bus reading cleared the flag of a row's first conversion
+  bool bus_clipped_ : 1;   // the latest bus reading was at the end of its range
+  bool overdue_ : 1;       // the flag has not come when it should have
+  bool placed_ : 1;        // the poll under way was sent at a chosen moment, not at once
   bool placed_with_pointer_ : 1;  // it was, and wrote the register pointer first
 };
 

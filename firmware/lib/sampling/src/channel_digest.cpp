@@ -30,7 +30,7 @@ void Channel::digest(const BusResult& result, SampleQueue& queue, FaultCounters&
     case Step::read_sample:
       return digest_sample(result, queue, faults);
     case Step::read_bus:
-      return digest_bus(result, queue);
+      return digest_bus(result, queue, faults);
     case Step::check_configuration:
       return digest_configuration(result, faults);
     default:
@@ -39,7 +39,8 @@ void Channel::digest(const BusResult& result, SampleQueue& queue, FaultCounters&
 }
 
 // This voltage belongs to all samples until the next bus reading.
-void Channel::digest_bus(const BusResult& result, SampleQueue& queue) {
+void Channel::digest_bus(const BusResult& result, SampleQueue& queue, FaultCounters& faults) {
+  if (cleared_late_) lost(Fault::conversion_missed, result.end_ticks, faults);
   const uint32_t code = bus_code(result, 0);
   bus_clipped_ = code >= plan_->bus_full_scale;
   queue.push({bus_end_ticks_, 0, code, kBusOnly, sensor_});

@@ -29,13 +29,24 @@ constexpr int32_t kSeekHalf_q8 = 64L << 8;
 constexpr int32_t kWideHalf_q8 = 150L << 8;
 // The data sheet's longest conversion time is 10 % above the typical one; an eighth leaves room.
 constexpr uint8_t kToleranceShift = 3;
+// How much the period may change during an outage: a thousandth.
+constexpr uint8_t kDriftShift = 10;
 constexpr uint16_t kLongestRow = 256;
 }  // namespace
 
 void ConversionClock::reset(uint32_t nominal_period_ticks) {
-  period_q8_ = nominal_q8_ = nominal_period_ticks << 8;
+  nominal_q8_ = nominal_period_ticks << 8;
+  set_period_q8(nominal_q8_);
   widening_q8_ = period_q8_ >> kToleranceShift;
-  followed_ = delay_known_ = false;
+  followed_ = false;
+  forget_delay();
+}
+
+// A chip that has just been without its supply may be colder, and its oscillator a little off.
+void ConversionClock::forget_delay() {
+  const uint32_t drift_q8 = period_q8_ >> kDriftShift;
+  if (widening_q8_ < drift_q8) widening_q8_ = drift_q8;
+  delay_known_ = false;
   row_ = 0;
 }
 
@@ -220,12 +231,10 @@ bool ConversionClock::too_early(uint32_t look_ticks) const {
          static_cast<int32_t>(period_ticks() - (period_ticks() >> 5));
 }
 
+// Off by an eighth at most: 32 bits hold the product of ticks and a share of 1/1024.
 uint32_t ConversionClock::by_chip_ticks(uint32_t nominal_ticks) const {
-  const bool slow = period_q8_ > nominal_q8_;
-  const uint32_t off_q8 = slow ? period_q8_ - nominal_q8_ : nominal_q8_ - period_q8_;
-  // Off by an eighth at most: 32 bits hold the product of ticks and a share of 1/1024.
-  const uint32_t off_ticks = nominal_ticks * (off_q8 / ((nominal_q8_ >> 10) + 1)) >> 10;
-  return slow ? nominal_ticks + off_ticks : nominal_ticks - off_ticks;
+  return nominal_ticks +
+         static_cast<uint32_t>(static_cast<int32_t>(nominal_ticks) * slow_q10_ >> 10);
 }
 
 int32_t ConversionClock::from_middle_q8(uint32_t look_ticks) const {
@@ -278,8 +287,7 @@ void ConversionClock::measure_period() {
       const uint32_t expected_q8 = period_q8_ << shift;
       const uint32_t measured_q8 = ((middle_ - anchor_) << 8) + middle_part_q8_ - anchor_part_q8_;
       const int32_t more_q8 = static_cast<int32_t>(measured_q8 - expected_q8);
-      period_q8_ += static_cast<uint32_t>(more_q8 >> shift);
-      limit_period();
+      set_period_q8(period_q8_ + static_cast<uint32_t>(more_q8 >> shift));
       widening_q8_ = uncertainty_q8 > kLeastWidening_q8 ? uncertainty_q8 : kLeastWidening_q8;
     }
   }
@@ -291,12 +299,16 @@ void ConversionClock::measure_period() {
   }
 }
 
-// No chip is further off than this. A bus that is too slow to see the ends must not lead the
-// estimate astray.
-void ConversionClock::limit_period() {
-  const uint32_t tolerance_q8 = nominal_q8_ >> kToleranceShift;
-  if (period_q8_ > nominal_q8_ + tolerance_q8) period_q8_ = nominal_q8_ + tolerance_q8;
-  if (period_q8_ < nominal_q8_ - tolerance_q8) period_q8_ = nominal_q8_ - tolerance_q8;
+// No chip is further off than the tolerance. A bus that is too slow to see the ends must not lead
+// the estimate astray.
+void ConversionClock::set_period_q8(uint32_t period_q8) {
+  const int32_t tolerance_q8 = static_cast<int32_t>(nominal_q8_ >> kToleranceShift);
+  int32_t slow_q8 = static_cast<int32_t>(period_q8 - nominal_q8_);
+  if (slow_q8 > tolerance_q8) slow_q8 = tolerance_q8;
+  if (slow_q8 < -tolerance_q8) slow_q8 = -tolerance_q8;
+  period_q8_ = nominal_q8_ + static_cast<uint32_t>(slow_q8);
+  // A division takes 600 cycles: here, since by_chip_ticks() is needed between two transfers.
+  slow_q10_ = static_cast<int8_t>(slow_q8 / static_cast<int32_t>((nominal_q8_ >> 10) + 1));
 }
 
 }  // namespace opjoule

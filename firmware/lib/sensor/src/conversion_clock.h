@@ -30,6 +30,9 @@ class ConversionClock {
   // A converter of this nominal period; nothing is known of the real one.
   void reset(uint32_t nominal_period_ticks);
 
+  // The chip is configured anew, as after an outage: its period, once measured, is still the same.
+  void forget_delay();
+
   // A row of conversions has been asked for at `start_ticks`.
   void restart(uint32_t start_ticks);
 
@@ -61,7 +64,7 @@ class ConversionClock {
 
   // An end at `look_ticks` or before is too early for the first one of a row.
   bool too_early(uint32_t look_ticks) const;
-  // A time that is nominally `nominal_ticks`, by the chip's own clock.
+  // A time that is nominally `nominal_ticks`, by the chip's own clock. Quick.
   uint32_t by_chip_ticks(uint32_t nominal_ticks) const;
 
   uint32_t period_ticks() const { return period_q8_ >> 8; }
@@ -78,7 +81,7 @@ class ConversionClock {
   void surprise();
   void doubt();
   void measure_period();
-  void limit_period();
+  void set_period_q8(uint32_t period_q8);
 
   // All _q8 are in 1/256 tick.
   uint32_t middle_;         // of the interval of the end waited for: whole ticks,
@@ -87,10 +90,10 @@ class ConversionClock {
   uint32_t nominal_q8_;
   uint32_t period_q8_;
   uint32_t widening_q8_;  // uncertainty of the period
+  int8_t slow_q10_;       // by how much the chip's times are longer than nominal, in 1/1024
   uint32_t anchor_;       // a known end (or start), from which the period is measured,
   uint8_t anchor_part_q8_;
   int32_t anchor_half_q8_;
-  uint8_t ready_probes_;  // polls inside the interval, one after the other, that found the flag set
   uint16_t since_anchor_;  // conversions since then
   uint32_t aim_;
   uint32_t end_;
@@ -99,7 +102,9 @@ class ConversionClock {
   int32_t delay_half_q8_;
   uint32_t last_look_;  // the last poll that found the flag not set
   uint16_t row_;        // conversions that ended since the row began, kLongestRow or more: many
-  bool followed_ : 1;   // an end has been seen since reset()
+  // Polls inside the interval, one after the other, that found the flag set.
+  uint8_t ready_probes_ : 4;
+  bool followed_ : 1;  // an end has been seen since reset()
   bool delay_known_ : 1;
   bool learns_ : 1;  // the delay of this row is that of any row
   bool astray_ : 1;  // the end is later than it could be
