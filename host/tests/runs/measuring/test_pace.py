@@ -34,13 +34,13 @@ def phases_of(*argv):
 
 
 def test_a_plan_has_all_its_repeats_and_its_controls():
-    cycle = [("load", None), ("settle", None), ("idle", 3.0), ("run", 20), ("settle", None), ("idle", 3.0)]
+    cycle = [("load", None), ("settle", None), ("idle", 3.0), ("run", 16), ("settle", None), ("idle", 3.0)]
     loaded = ("--reset", "load", "--rate", "full", "--workload", "c")
     assert phases_of("--repeats", "2", *loaded) == [("rest", 3.0), *cycle, *cycle, ("harness", None)]
 
 
 def test_repeats_that_go_on_are_warmed_up_once_and_have_one_idle_phase_between_them():
-    settle, idle, run = ("settle", None), ("idle", 3.0), ("run", 20)
+    settle, idle, run = ("settle", None), ("idle", 3.0), ("run", 16)
     once = [("load", None), ("warm-up", None), settle, idle]
     repeats = [run, settle, idle, run, settle, idle]
     assert phases_of("--repeats", "2") == [("rest", 3.0), *once, *repeats, ("harness", None)]
@@ -54,7 +54,7 @@ WRITES = ("-p", "readproportion=0.4", "-p", "updateproportion=0.3")
     [("insertproportion=0.3", [("load", None), ("settle", None), ("idle", 3.0)]), ("removeproportion=0.3", [])],
 )
 def test_several_kinds_that_write_have_further_runs_each_prepared_as_a_repeat_is(other, first):
-    mix = [*first, ("mix", 20), ("settle", None), ("idle", 3.0)]
+    mix = [*first, ("mix", 16), ("settle", None), ("idle", 3.0)]
     made = phases_of("--repeats", "2", *WRITES, "-p", other)
     assert made[-1 - 2 * len(mix) :] == [*mix, *mix, ("harness", None)]
     without = phases_of("--repeats", "2", *WRITES, "-p", other, "--no-mixes")

@@ -181,7 +181,7 @@ def test_a_warm_up_comes_before_each_run_on_a_database_of_its_own_and_leaves_the
     assert names[at + 1 : at + 4] == ["run-warm-up-settle", "idle-before", "run"]
     warm_up, run = (settings_in(made[place].runs.command) for place in (at, at + 3))
     assert (warm_up["insertproportion"], warm_up["maxexecutiontime"], warm_up["target"]) == ("0", "30", "500")
-    assert run["maxexecutiontime"] == "20" and "insertproportion" not in run
+    assert run["maxexecutiontime"] == "16" and "insertproportion" not in run
     assert made[at].role is Role.PREPARE and not made[at].runs.files, "it is in no figure"
     assert study.words()["run-warm-up"].startswith("30 s ")
     copied = [step.name for step in plan_of("--reset", "copy", "--warm-up", "5").study.steps()]

@@ -169,7 +169,7 @@ READ: dict[str, tuple[str | bytes, dict[str, str]]] = {
         READ_ONLY + "fieldlengthdistribution=zipfian\nminfieldlength=10\nfieldlength=90\nvaluetext=generated\n",
         {"fieldlength": "90", "minfieldlength": "10", "valuetext": "generated"},
     ),
-    "no counts": (CORE + "readproportion=1\nupdateproportion=0\n", {"recordcount": "20000", "maxexecutiontime": "20"}),
+    "no counts": (CORE + "readproportion=1\nupdateproportion=0\n", {"recordcount": "20000", "maxexecutiontime": "16"}),
     # a further set, written down with its values before it was tried
     "columns set with tabs and an equals sign": (
         "recordcount\t=\t1200\noperationcount\t=\t40\n", {"recordcount": "1200", "operationcount": "40"},
