@@ -22,6 +22,7 @@ from opjoule.attribution.sensed_medium import SensedMedium
 from opjoule.attribution.sensed_parts import SensedParts
 from opjoule.attribution.shares import Attribution, EnergyCourse
 from opjoule.attribution.verdict import IN_STEP, INDEPENDENT_MIN, too_short, verdicts
+from opjoule.attribution.window_groups import Rows
 from opjoule.attribution.windows import window_ns
 from opjoule.attribution.work import Work
 from opjoule.base.units import Quantity
@@ -52,11 +53,12 @@ def attribute_runs(works: Sequence[Work]) -> list[Attribution]:
     media = _media(works, runs, without, above_j)
     columns = without.with_medium(media.best)
     matrix = columns.matrix * sound[:, None]
+    rows = Rows(columns.group, sound)
 
     def energies_of(other: PartColumns, windows_j: Float64Array = above_j) -> Float64Array:
         """Energies in the order of `columns`, shape (1 + runs, q); 0 for parts missing in `other`."""
-        other_matrix = other.matrix * sound[:, None]
-        found_j = part_energies_j(other_matrix, windows_j, other.group, other.sets, other.parts, windows_of)
+        made = [rows.of(array) for array in other.arrays]
+        found_j = part_energies_j(made, rows.of(windows_j), columns.group, other.sets, other.parts, windows_of)
         by_name = dict(zip(other.names, found_j.T, strict=True))
         return np.stack([by_name.get(name, np.zeros(len(found_j))) for name in columns.names], axis=1)
 
@@ -227,7 +229,7 @@ def _media(
         return MediumModels(MediumColumns.none(above_j.size))
     far, free = columns.sets.far, columns.sets.free
     likelihood = Likelihood(columns.matrix[:, far], free[far], above_j, columns.group)
-    return medium_models(known, likelihood.deviance)
+    return medium_models(known, likelihood.deviance, columns.group.of_window)
 
 
 def _reasons(

@@ -199,12 +199,16 @@ class PartColumns:
         return (*self.of_kind, *self.of_activity, FOREGROUND)
 
     @property
+    def arrays(self) -> list[Float64Array]:
+        """All columns, as arrays of shape (n,) or (n, k): five per kind, the activities between and within groups, the
+        usual time, the medium during syncs."""
+        activities = list(self.of_activity.values())
+        return [*self.of_kind.values(), *activities, *activities, self.usual_s, *self.in_syncs]
+
+    @property
     def matrix(self) -> Float64Array:
-        """All columns, shape (n, p): five per kind, the activities between and within groups, the usual time, the
-        medium during syncs."""
-        activities = [column[:, None] for column in self.of_activity.values()]
-        others = [column[:, None] for column in (self.usual_s, *self.in_syncs)]
-        return np.concatenate([*self.of_kind.values(), *activities, *activities, *others], axis=1)
+        """All columns, shape (n, p)."""
+        return np.column_stack(self.arrays)
 
     @property
     def sets(self) -> ColumnSets:

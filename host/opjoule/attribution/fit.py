@@ -11,7 +11,7 @@ import numpy as np
 
 from opjoule.attribution.columns import ColumnSets
 from opjoule.attribution.least_squares import inverse, non_negative
-from opjoule.attribution.window_groups import Equations, Groups
+from opjoule.attribution.window_groups import BlockRows, Equations, Groups
 from opjoule.base.coverage import COVERAGE_FACTOR, student_t
 from opjoule.energy.trace.power_trace import BoolArray, Float64Array
 
@@ -138,20 +138,23 @@ def all_and_each(windows: int, runs: Sequence[slice]) -> list[slice]:
 
 
 def part_energies_j(
-    columns: Float64Array,
-    energy_j: Float64Array,
+    arrays: Sequence[BlockRows],
+    energy: BlockRows,
     group: Groups,
     sets: ColumnSets,
     parts: Float64Array,
     runs: Sequence[slice],
 ) -> Float64Array:
     """Energies of the parts as from `fits`, without intervals, shape (1 + runs, q)."""
-    scale = _scale(columns)
-    scaled = columns / scale
-    equations = _with_time(scaled, energy_j, group, sets).without_last()
-    solution, _, _ = _iterated(equations, scaled.sum(axis=0), float(energy_j.sum()), sets)
-    per_unit = parts * (solution / scale)
-    return np.stack([per_unit @ columns[windows].sum(axis=0) for windows in all_and_each(len(columns), runs)])
+    scale = np.sqrt(np.concatenate([array.mean_square for array in arrays]))
+    scale[scale == 0] = 1.0
+    equations = Equations.together(arrays, energy, group, sets.near, sets.far).scaled(scale)
+    windows_of = all_and_each(group.near.size, runs)
+    sums = np.concatenate(
+        [np.stack([array.columns[:, some].sum(axis=1) for some in windows_of], axis=1) for array in arrays]
+    )
+    solution, _, _ = _iterated(equations, sums[:, 0] / scale, float(energy.columns.sum()), sets)
+    return np.asarray((parts * (solution / scale) @ sums).T, np.float64)
 
 
 def _scale(columns: Float64Array) -> Float64Array:

@@ -26,12 +26,15 @@ def non_negative(
     Source: Lawson and Hanson, Solving Least Squares Problems (1974), 23.3, in the form of Bro and de Jong, J.
         Chemometrics 11, 393 (1997), which needs the normal equations alone.
     """
+    passive, x = free.copy(), np.zeros(moment.size)
     if start is not None and start.any():
-        trial = _solved(gram, moment, start | free)
-        if np.all(trial[~free] >= 0) and np.all((moment - gram @ trial)[~(start | free)] <= _limit(moment)):
+        passive |= start
+        trial = _solved(gram, moment, passive)
+        if np.all(trial[~free] >= 0) and np.all((moment - gram @ trial)[~passive] <= _limit(moment)):
             return trial
-    passive = free.copy()
-    x = _solved(gram, moment, passive)
+        x = _feasible(gram, moment, passive, free, x)
+    else:
+        x = _solved(gram, moment, passive)
     for _ in range(_ROUNDS * moment.size):
         slope = np.where(passive, -np.inf, moment - gram @ x)
         entering = int(np.argmax(slope))
@@ -62,17 +65,25 @@ def _feasible(
 def _solved(gram: Float64Array, moment: Float64Array, passive: BoolArray) -> Float64Array:
     x = np.zeros(moment.size)
     chosen = np.flatnonzero(passive)
-    x[chosen] = inverse(gram[np.ix_(chosen, chosen)]) @ moment[chosen]
+    unit, values, vectors = _decomposed(gram[chosen[:, None], chosen])
+    x[chosen] = unit * (vectors @ ((vectors.T @ (unit * moment[chosen])) / values))
     return x
 
 
 def inverse(gram: Float64Array) -> Float64Array:
     """Pseudo-inverse of normal equations; directions without data are left at zero."""
-    diagonal = np.diag(gram)
-    scale = np.where(diagonal > _NOTHING * diagonal.max(initial=0.0), np.sqrt(np.abs(diagonal)), np.inf)
-    values, vectors = np.linalg.eigh(gram / np.outer(scale, scale))
+    unit, values, vectors = _decomposed(gram)
+    return np.asarray(unit[:, None] * ((vectors / values) @ vectors.T) * unit)
+
+
+def _decomposed(gram: Float64Array) -> tuple[Float64Array, Float64Array, Float64Array]:
+    """Factors that make the columns alike, (p,), then eigenvalues and vectors, without directions that lack data."""
+    diagonal = gram.diagonal()
+    seen = diagonal > _NOTHING * diagonal.max(initial=0.0)
+    unit = np.where(seen, 1.0 / np.sqrt(np.where(seen, diagonal, 1.0)), 0.0)
+    values, vectors = np.linalg.eigh(gram * unit[:, None] * unit)
     kept = values > _UNSEEN * values.max(initial=0.0)
-    return np.asarray((vectors[:, kept] / values[kept]) @ vectors[:, kept].T / np.outer(scale, scale))
+    return unit, values[kept], vectors[:, kept]
 
 
 def _limit(moment: Float64Array) -> float:

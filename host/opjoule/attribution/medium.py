@@ -72,39 +72,85 @@ class Transfers:
             held: part of the tail's power in pauses that are cut short, from 0 to 1.
             opening: part of that first sample, without the medium's busy time, that is after the first transfer.
         """
-        tail_s = np.empty(self.moves.size)
-        between = np.where(self._opens_after_s >= length_s, opening, held)
-        tail_s[self._moving] = between * self.between_s[self._moving]
-        ended_s, begins_s, finishes_s, resumes_s = self._pauses
-        over_s = ended_s + length_s
-        inside_s = np.minimum(over_s, finishes_s)
-        inside_s -= begins_s
+        moving_s, still_s = self.while_moving_s(length_s, held, opening), self.while_still_s(length_s, held)
+        return np.where(self.moves, moving_s, still_s)
+
+    def while_moving_s(self, length_s: float, held: float, opening: float = 0.5) -> Float64Array:
+        """`tail_s` if each stretch has bytes."""
+        return np.where(self.opens & (self.paused_s >= length_s), opening, held) * self.between_s
+
+    def while_still_s(self, length_s: float, held: float) -> Float64Array:
+        """`tail_s` if no stretch has bytes."""
+        over_s = self.ended_s + length_s
+        inside_s = np.minimum(over_s, self.finishes_s)
+        inside_s -= self.begins_s
         np.maximum(inside_s, 0.0, out=inside_s)
-        inside_s[resumes_s < over_s] *= held
-        tail_s[self._still] = inside_s
-        return tail_s
+        inside_s *= np.where(self.resumes_s < over_s, held, 1.0)
+        return inside_s
 
-    @cached_property
-    def _moving(self) -> npt.NDArray[np.intp]:
-        """Indices of the stretches with bytes."""
-        return np.flatnonzero(self.moves)
+    @classmethod
+    def joined(cls, runs: Sequence[Transfers], some: npt.NDArray[np.intp]) -> Transfers:
+        """Some of the stretches of several runs, in another order."""
+        return cls(**{name: np.concatenate([vars(run)[name] for run in runs])[some] for name in vars(runs[0])})
 
-    @cached_property
-    def _still(self) -> npt.NDArray[np.intp]:
-        """Indices of the stretches without bytes."""
-        return np.flatnonzero(~self.moves)
 
-    @cached_property
-    def _opens_after_s(self) -> Float64Array:
-        """Length of the pause before each stretch with bytes that opens a transfer; minus infinity for the others."""
-        return np.where(self.opens, self.paused_s, -np.inf)[self._moving]
+@dataclass(frozen=True)
+class _Grouped:
+    """Stretches in order of their group of windows."""
 
-    @cached_property
-    def _pauses(self) -> tuple[Float64Array, Float64Array, Float64Array, Float64Array]:
-        """`ended_s`, `begins_s`, `finishes_s` and `resumes_s` of the stretches without bytes."""
-        columns = self.ended_s, self.begins_s, self.finishes_s, self.resumes_s
-        ended_s, begins_s, finishes_s, resumes_s = (column[self._still] for column in columns)
-        return ended_s, begins_s, finishes_s, resumes_s
+    transfers: Transfers
+    group: npt.NDArray[np.int64]
+    """Groups that have a stretch, rising, shape (g,)."""
+    first: npt.NDArray[np.intp]
+    """First stretch of each of these groups, shape (g,)."""
+    alone: Float64Array
+    """Fraction of each stretch outside of syncs."""
+
+    @classmethod
+    def of(
+        cls,
+        transfers: Sequence[Transfers],
+        group: npt.NDArray[np.int64],
+        alone: Float64Array,
+        chosen: BoolArray,
+    ) -> _Grouped:
+        """The chosen stretches of several runs."""
+        some = np.flatnonzero(chosen)
+        some = some[np.argsort(group[some], kind="stable")]
+        groups, first = np.unique(group[some], return_index=True)
+        return cls(Transfers.joined(transfers, some), groups, first, alone[some])
+
+    def add(self, tail_s: Float64Array, outside_s: Float64Array, during_s: Float64Array) -> None:
+        """Adds the tail of the stretches to the sums of their groups, outside of syncs and during them."""
+        if not self.first.size:
+            return
+        whole_s = np.add.reduceat(tail_s, self.first)
+        alone_s = np.add.reduceat(tail_s * self.alone, self.first)
+        outside_s[self.group] += alone_s
+        during_s[self.group] += whole_s - alone_s
+
+
+@dataclass(frozen=True)
+class _TailSums:
+    """Seconds of the tail in each group of windows, for many lengths of the tail."""
+
+    moving: _Grouped
+    still: _Grouped
+    groups: int
+
+    @classmethod
+    def of(cls, transfers: Sequence[Transfers], group: npt.NDArray[np.int64], alone: Float64Array) -> _TailSums:
+        """Sums for the stretches of several runs, with the group of each and the fraction of it outside of syncs."""
+        moves = np.concatenate([spans.moves for spans in transfers])
+        moving, still = (_Grouped.of(transfers, group, alone, chosen) for chosen in (moves, ~moves))
+        return cls(moving, still, int(group.max()) + 1)
+
+    def sums(self, length_s: float, held: float) -> tuple[Float64Array, Float64Array]:
+        """Seconds outside of syncs and during them, shape (groups,) each."""
+        outside_s, during_s = np.zeros(self.groups), np.zeros(self.groups)
+        self.moving.add(self.moving.transfers.while_moving_s(length_s, held), outside_s, during_s)
+        self.still.add(self.still.transfers.while_still_s(length_s, held), outside_s, during_s)
+        return outside_s, np.maximum(during_s, 0.0)
 
 
 TAILS: Final = 8
@@ -245,22 +291,32 @@ class MediumRun:
         busy_s = rates.busy_s(written_bytes, self.read_bytes)
         return Transfers.of(written_bytes + self.read_bytes, busy_s, self.time_s, self.counters.sampled_s)
 
-    def tail_s(self, stretches_s: Float64Array, *, synced: bool = False) -> Float64Array:
-        """Seconds of the tail in each window outside of syncs, or during them, shape (n,)."""
-        return self._windows(stretches_s * (1.0 - self.alone if synced else self.alone))
+    def tail_s(self, stretches_s: Float64Array) -> tuple[Float64Array, Float64Array]:
+        """Seconds of the tail in each window, outside of syncs and during them, shape (n,) each."""
+        return self._windows(stretches_s * self.alone), self._windows(stretches_s * (1.0 - self.alone))
+
+    @property
+    def window(self) -> npt.NDArray[np.intp]:
+        """Window of each stretch between successive times, shape (m - 1,)."""
+        return np.repeat(np.arange(self.first.size), np.diff(self.first, append=self.alone.size))
 
     def _windows(self, of_moments: Float64Array) -> Float64Array:
         return np.asarray(np.add.reduceat(of_moments, self.first), np.float64)
 
 
-def medium_models(runs: Sequence[MediumRun], deviance: Callable[[list[Float64Array]], float]) -> MediumModels:
+def medium_models(
+    runs: Sequence[MediumRun], deviance: Callable[[list[Float64Array]], float], group: npt.NDArray[np.int64]
+) -> MediumModels:
     """Models of the medium's activity in each window; the disagreement of the rivals is their uncertainty.
 
-    `deviance`: minus twice the log-likelihood of the windows with the given columns of the medium.
+    Args:
+        deviance: minus twice the log-likelihood of the windows with columns of the medium, given by their sums over
+            each group.
+        group: number of each window's group, of all runs' windows, from 0.
     """
     if all(run.idle for run in runs):
-        return MediumModels(MediumColumns.none(sum(run.first.size for run in runs)))
-    return _Search(runs, deviance).models()
+        return MediumModels(MediumColumns.none(group.size))
+    return _Search(runs, deviance, group).models()
 
 
 class _Tried(NamedTuple):
@@ -279,6 +335,7 @@ class _Search:
 
     runs: Sequence[MediumRun]
     deviance: Callable[[list[Float64Array]], float]
+    group: npt.NDArray[np.int64]
     tried: list[_Tried] = field(default_factory=list)
     values: dict[_Tried, float] = field(default_factory=dict)
     """Model without its value -> its value."""
@@ -353,13 +410,9 @@ class _Search:
         """The model with a length of the tail; rounds of the search share lengths, whose deviance is computed once."""
         model = _Tried(0.0, length_s, place, held)
         if model not in self.values:
-            tail = (
-                [self._tail_s(self._transfers[place], length_s, held, synced=synced) for synced in (False, True)]
-                if length_s
-                else []
-            )
-            columns = [self._written[place], *tail, self._synced[place]]
-            self.values[model] = self.deviance(columns) + self._worth(model)
+            written, synced = self._sums[place]
+            tail = self._tails[place].sums(length_s, held) if length_s else ()
+            self.values[model] = self.deviance([written, *tail, synced]) + self._worth(model)
         return model._replace(value=self.values[model])
 
     def _columns(self, tried: _Tried) -> MediumColumns:
@@ -368,10 +421,10 @@ class _Search:
             none = MediumColumns.none(written_bytes.size)
             return replace(none, written_bytes=written_bytes, in_syncs=np.stack([synced_bytes, none.tail_s]))
         slow, quick = self._transfers[tried.place], self._transfers_at(tried.place, IN_NO_TIME)
-        tail_s = self._tail_s(slow, tried.tail_length_s, tried.held)
-        in_syncs = np.stack([synced_bytes, self._tail_s(slow, tried.tail_length_s, tried.held, synced=True)])
-        least_s = self._tail_s(slow, tried.tail_length_s, tried.held, 0.0)
-        most_s = self._tail_s(quick, tried.tail_length_s, tried.held, 1.0)
+        tail_s, synced_s = self._tail_s(slow, tried.tail_length_s, tried.held)
+        in_syncs = np.stack([synced_bytes, synced_s])
+        least_s, _ = self._tail_s(slow, tried.tail_length_s, tried.held, 0.0)
+        most_s, _ = self._tail_s(quick, tried.tail_length_s, tried.held, 1.0)
         return MediumColumns(written_bytes, tail_s, tried.tail_length_s, np.stack([least_s, most_s]) - tail_s, in_syncs)
 
     @cached_property
@@ -397,18 +450,30 @@ class _Search:
         return [run.transfers(place, rates) for run in self.runs]
 
     def _tail_s(
-        self,
-        transfers: Sequence[Transfers],
-        length_s: float,
-        held: float,
-        opening: float = 0.5,
-        *,
-        synced: bool = False,
-    ) -> Float64Array:
+        self, transfers: Sequence[Transfers], length_s: float, held: float, opening: float = 0.5
+    ) -> tuple[Float64Array, Float64Array]:
+        """Seconds of the tail in each window, outside of syncs and during them, shape (n,) each."""
         pairs = zip(self.runs, transfers, strict=True)
-        return np.concatenate(
-            [run.tail_s(spans.tail_s(length_s, held, opening), synced=synced) for run, spans in pairs]
-        )
+        by_run = [run.tail_s(spans.tail_s(length_s, held, opening)) for run, spans in pairs]
+        outside_s, during_s = zip(*by_run, strict=True)
+        return np.concatenate(outside_s), np.concatenate(during_s)
+
+    @cached_property
+    def _tails(self) -> dict[str, _TailSums]:
+        """Tails by group of windows, at the steepest observed rates, for each placement."""
+        ends = np.cumsum([run.first.size for run in self.runs])[:-1]
+        by_run = zip(np.split(self.group, ends), self.runs, strict=True)
+        group = np.concatenate([label[run.window] for label, run in by_run])
+        alone = np.concatenate([run.alone for run in self.runs])
+        return {place: _TailSums.of(self._transfers[place], group, alone) for place in self.places}
+
+    @cached_property
+    def _sums(self) -> dict[str, tuple[Float64Array, Float64Array]]:
+        """Bytes of each group of windows written outside of syncs, and during them, for each placement."""
+        return {
+            place: (_summed(self.group, self._written[place]), _summed(self.group, self._synced[place]))
+            for place in self.places
+        }
 
     def _worth(self, tried: _Tried) -> float:
         unusual_place, unusual_power = tried.place != self.places[0], tried.held != HELD[0]
@@ -416,3 +481,8 @@ class _Search:
 
     def _without_worth(self, tried: _Tried) -> float:
         return tried.value - self._worth(tried)
+
+
+def _summed(group: npt.NDArray[np.int64], column: Float64Array) -> Float64Array:
+    """Sum of a column over each group."""
+    return np.asarray(np.bincount(group, column), np.float64)

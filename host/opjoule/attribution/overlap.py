@@ -6,14 +6,15 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from opjoule.energy.operations.operation_table import OperationTable
 from opjoule.energy.step_integral import NS
 from opjoule.energy.trace.power_trace import Float64Array, Int64Array
 
-ROWS: Final = 1 << 20
-"""Operations per step of the calculation: temporary arrays stay at a few tens of megabytes."""
+ROWS: Final = 1 << 15
+"""Operations per step of the calculation: their arrays stay in the processor's cache."""
+SEEN_ROWS: Final = 1 << 20
+"""The same for a meter that converts for part of the time, which compares each step with all edges."""
 SAMPLED: Final = 100_000
 """Number of sampled operations that give the usual durations."""
 WORKING: Final = 3.0
@@ -115,8 +116,8 @@ def operations_seen_in(edge_ns: Int64Array, operations: OperationTable, waits: W
     """Operations and busy seconds as `operations_in`, each weighted by the part that the meter converted."""
     count = np.zeros((edge_ns.size - 1, len(operations.kinds)))
     busy_ns = np.zeros_like(count)
-    for low in range(0, len(operations), ROWS):
-        some = operations.select(slice(low, low + ROWS))
+    for low in range(0, len(operations), SEEN_ROWS):
+        some = operations.select(slice(low, low + SEEN_ROWS))
         _add_across(edge_ns, some, waits, count, busy_ns, seen)
     return Worked(count, busy_ns * NS)
 
@@ -128,26 +129,27 @@ def operations_in(edge_ns: Int64Array, operations: OperationTable, waits: Waits)
     by start; those that neither start nor end inside the windows are ignored.
     """
     kinds, windows = len(operations.kinds), edge_ns.size - 1
-    count = np.zeros(windows * kinds)
-    busy_ns = np.zeros(windows * kinds)
-    across: list[npt.NDArray[np.intp]] = []
     first = np.searchsorted(operations.board_ns, edge_ns)
-    for low in range(0, len(operations), ROWS):
-        rows = slice(low, min(low + ROWS, len(operations)))
-        within = np.clip(first, rows.start, rows.stop)
-        begun = np.concatenate([[rows.start], within, [rows.stop]])
-        window = np.repeat(np.arange(-1, windows + 1), np.diff(begun))
-        inside = (window >= 0) & (window < windows)
-        ends_ns = operations.board_ns[rows] + operations.duration_ns[rows]
-        np.logical_and(inside, ends_ns <= edge_ns[np.minimum(window + 1, windows)], out=inside)
-        cell = (window * kinds + operations.kind[rows])[inside]
-        count += np.bincount(cell, minlength=count.size)
-        limit_ns = waits.longest_ns[operations.kind[rows][inside]]
-        busy_ns += np.bincount(cell, np.minimum(operations.duration_ns[rows][inside], limit_ns), count.size)
-        across.append(np.flatnonzero(~inside) + rows.start)
+    count, busy_ns = np.zeros(windows * kinds), np.zeros(windows * kinds)
+    across = [np.arange(int(first[0]))]
+    for low in range(int(first[0]), int(first[-1]), ROWS):
+        high = min(low + ROWS, int(first[-1]))
+        # every operation counts whole in the window that it starts in; those across an edge are taken out again
+        begun = (np.searchsorted(first, [low, high - 1], "right") - 1).tolist()
+        around = np.arange(begun[0], begun[1] + 1)
+        lengths = np.diff(np.concatenate([[low], first[around[1:]], [high]]))
+        ends_ns = operations.board_ns[low:high] + operations.duration_ns[low:high]
+        over = np.flatnonzero(ends_ns > np.repeat(edge_ns[around + 1], lengths))
+        kind = operations.kind[low:high]
+        cell = np.repeat((around - begun[0]) * kinds, lengths) + kind
+        worked_ns = np.minimum(operations.duration_ns[low:high], waits.longest_ns.take(kind))
+        some = slice(begun[0] * kinds, (begun[1] + 1) * kinds)
+        size = some.stop - some.start
+        count[some] += np.bincount(cell, minlength=size) - np.bincount(cell[over], minlength=size)
+        busy_ns[some] += np.bincount(cell, worked_ns, size) - np.bincount(cell[over], worked_ns[over], size)
+        across.append(over + low)
     counts, busy = count.reshape(windows, kinds), busy_ns.reshape(windows, kinds)
-    if across:
-        _add_across(edge_ns, operations.select(np.concatenate(across)), waits, counts, busy)
+    _add_across(edge_ns, operations.select(np.concatenate(across)), waits, counts, busy)
     return Worked(counts, busy * NS)
 
 

@@ -55,9 +55,8 @@ def engaged(operations: OperationTable) -> float:
     """
     if not len(operations):
         return 1.0
-    threads = np.count_nonzero(np.bincount(operations.thread))
     span_ns = operations.board_ns[-1] + operations.duration_ns[-1] - operations.board_ns[0]
-    return float(operations.duration_ns.sum(dtype=np.int64)) / max(threads * float(span_ns), 1.0)
+    return float(operations.duration_ns.sum(dtype=np.int64)) / max(operations.threads * float(span_ns), 1.0)
 
 
 def misjudged(edge_board_ns: Int64Array, operations: OperationTable, waits: Waits) -> float:
@@ -196,8 +195,7 @@ class RunWindows:
         columns = PartColumns.of(kinds, worked, of_long, activities, group, strays, waiting=waits.frequent)
         waited_s = float(work.operations.duration_ns.sum(dtype=np.int64)) * NS - float(busy_s.sum())
         run_s = (work.work_end_board_ns - work.start_board_ns) * NS
-        threads = max(int(np.count_nonzero(np.bincount(work.operations.thread))), 1)
-        waited = max(waited_s, 0.0) / (run_s * threads)
+        waited = max(waited_s, 0.0) / (run_s * max(work.operations.threads, 1))
         if not SEEN_MIN <= work.seen_fraction < 1.0:
             return cls(windows, above_j, columns, edge_ns, None, medium, waited)
         bound_ns = work.board_to_meter.inverse().to_target(work.cells.bounds_ns) - late_ns

@@ -11,8 +11,8 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -134,6 +134,45 @@ def near_windows(count: int) -> int:
     return min(max(count // NEAR_MIN, 2), NEAR)
 
 
+class BlockRows(NamedTuple):
+    """Columns of an array and their rows in the equations; one row each, so that a column is contiguous."""
+
+    columns: Float64Array
+    """shape (k, n)"""
+    near: Float64Array
+    """Each window less the mean of its group of neighbours, weighted, shape (k, n)."""
+    far: Float64Array
+    """Sums over each group, weighted, shape (k, groups)."""
+    mean_square: Float64Array
+    """shape (k,)"""
+
+
+class Rows:
+    """Rows of the equations of several fits to the same windows; those of an array that fits share are made once."""
+
+    def __init__(self, group: Groups, sound: BoolArray) -> None:
+        """`sound`: windows that count, shape (n,)."""
+        self.group, self._sound = group, sound
+        usual_s = float(group.duration_s.mean())
+        part = group.duration_s / usual_s
+        self._near_root, self._near_parts = np.sqrt(part), np.bincount(group.near, part)
+        self._far_root = np.sqrt(group.lasted_s / usual_s)
+        self._made: dict[int, tuple[Float64Array, BlockRows]] = {}
+
+    def of(self, columns: Float64Array) -> BlockRows:
+        """Rows of columns, shape (n,) or (n, k)."""
+        if id(columns) not in self._made:
+            counted = np.atleast_2d(columns.T) * self._sound
+            near = np.stack([self._near(column) for column in counted])
+            far = np.stack([self.group.sum(column) / self._far_root for column in counted])
+            self._made[id(columns)] = columns, BlockRows(counted, near, far, np.mean(counted**2, axis=1))
+        return self._made[id(columns)][1]
+
+    def _near(self, column: Float64Array) -> Float64Array:
+        mean = np.bincount(self.group.near, column) / self._near_parts
+        return np.asarray(column / self._near_root - self._near_root * mean[self.group.near], np.float64)
+
+
 @dataclass(frozen=True)
 class Equations:
     """Normal equations of each block: within groups, between groups of the run, between groups of settle."""
@@ -176,6 +215,29 @@ class Equations:
         settling = float(np.count_nonzero(group.settling))
         rows = np.array([len(near_rows) - len(mean), len(far_rows) - settling, settling])
         return cls(whole[..., :-1, :-1], whole[..., :-1, -1], whole[..., -1, -1], np.maximum(rows, 1.0))
+
+    @classmethod
+    def together(
+        cls, arrays: Sequence[BlockRows], energy: BlockRows, group: Groups, within: BoolArray, between: BoolArray
+    ) -> Equations:
+        """The same equations with all windows as one block."""
+        whole = np.zeros((1, 3, within.size + 1, within.size + 1))
+        near, far = (np.flatnonzero(np.append(used, True)) for used in (within, between))
+        near_rows = [row for array in (*arrays, energy) for row in array.near]
+        far_rows = [row for array in (*arrays, energy) for row in array.far]
+        near_used, far_used = np.stack([near_rows[at] for at in near]), np.stack([far_rows[at] for at in far])
+        whole[0, 0][np.ix_(near, near)] = near_used @ near_used.T
+        for at, chosen in ((1, ~group.settling), (2, group.settling)):
+            some = far_used[:, chosen]
+            whole[0, at][np.ix_(far, far)] = some @ some.T
+        settling = float(np.count_nonzero(group.settling))
+        neighbourhoods = int(group.near.max()) + 1
+        rows = np.array([group.near.size - neighbourhoods, group.settling.size - settling, settling])
+        return cls(whole[..., :-1, :-1], whole[..., :-1, -1], whole[..., -1, -1], np.maximum(rows, 1.0))
+
+    def scaled(self, scale: Float64Array) -> Equations:
+        """The equations of the columns divided by a scale, shape (p,)."""
+        return replace(self, gram=self.gram / np.outer(scale, scale), moment=self.moment / scale)
 
     def without_last(self) -> Equations:
         """The equations without the last column."""

@@ -10,7 +10,7 @@ converts the voltage with every current has none of these.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
@@ -19,7 +19,7 @@ import numpy as np
 
 from opjoule.base.coverage import coverage_factor, excess_kurtosis
 from opjoule.base.units import Quantity
-from opjoule.energy.cells import Cells, stretch_variances, without
+from opjoule.energy.cells import Cells, quantile, stretch_variances, without
 from opjoule.energy.error_bounds import SQRT3, ErrorBounds
 from opjoule.energy.repeats import BLOCKS_MIN, standard_error
 from opjoule.energy.step_integral import NS, pieces
@@ -181,49 +181,53 @@ LEVELS_MAX: Final = 1 << 20
 Spans = Sequence[tuple[int, int]]
 
 
-def _same_level(values: Float64Array, width: float, share: Float64Array | None) -> float:
-    """Probability that two of the values, each weighted by its `share` or by 1, are on the same level of a width."""
-    lowest, highest = np.floor(np.array([values.min(), values.max()]) / width + 0.5).tolist()
-    if highest - lowest >= LEVELS_MAX:
-        _, numbered = np.unique(np.floor(values / width + 0.5), return_inverse=True)
-        counts = np.bincount(numbered, None if share is None else np.abs(share)).astype(np.float64)
-    else:
-        counts = np.zeros(int(highest - lowest) + 1)
-        for some in pieces(values.size, PART_SAMPLES):
-            level = values[some] / width
-            level += 0.5
-            np.floor(level, out=level)
-            level -= lowest
-            weights = None if share is None else np.abs(share[some])
-            counts += np.bincount(level.astype(np.int64), weights, counts.size)
+class _Levels(NamedTuple):
+    """How often values are on each level of a width; levels that do not occur may be left out."""
+
+    levels: Float64Array
+    counts: Float64Array
+    """Number of values, or sum of their weights."""
+
+    @classmethod
+    def of(cls, values: Float64Array, width: float, share: Float64Array | None) -> _Levels:
+        """Levels of some values, each weighted by the size of its `share`, or by 1."""
+        level = np.asarray(values / width, np.float64)
+        level += 0.5
+        np.floor(level, out=level)
+        weight = None if share is None else np.abs(share)
+        lowest = float(level.min())
+        if float(level.max()) - lowest >= LEVELS_MAX:
+            levels, place = np.unique(level, return_inverse=True)
+            return cls(np.asarray(levels, np.float64), np.bincount(place, weight).astype(np.float64))
+        level -= lowest
+        counts = np.bincount(level.astype(np.int64), weight).astype(np.float64)
+        return cls(lowest + np.arange(counts.size, dtype=np.float64), counts)
+
+
+def _same_level(parts: Sequence[_Levels]) -> float:
+    """Probability that two values of all parts are on the same level."""
+    levels, of_parts = (np.concatenate(column) for column in zip(*parts, strict=True))
+    counts = np.bincount(np.unique(levels, return_inverse=True)[1], of_parts)
     total = float(counts.sum())
     return float(np.sum((counts / total) ** 2)) if total > 0 else 1.0
 
 
 def steps_u_w(cells: Cells, spans: Spans, sensor: ErrorBounds) -> float:
     """Standard uncertainty [W] of the mean power of windows together, from the steps of both converters."""
-    some = [_around(cells, *span) for span in spans]
-    current_a = _joined([cells.current_a[samples] for samples in some])
-    converted = [_converted(cells, span, samples) for span, samples in zip(spans, some, strict=True)]
-    voltage_v, share_a, noise_v2 = (_joined(parts) for parts in zip(*converted, strict=True))
-    current_u_a = step_u(current_a, sensor.current_step_a, cells.noise_a**2)
-    voltage_u_v = step_u(voltage_v, sensor.voltage_step_v, float(noise_v2.min()), share_a)
-    return math.hypot(current_u_a * float(voltage_v.mean()), voltage_u_v * float(current_a.mean()))
-
-
-def _joined(parts: Sequence[Float64Array]) -> Float64Array:
-    return np.concatenate(parts) if len(parts) > 1 else parts[0]
+    current, voltage = _currents(cells, spans), _voltages(cells, spans)
+    current_u_a = current.step_u(sensor.current_step_a)
+    voltage_u_v = voltage.step_u(sensor.voltage_step_v)
+    return math.hypot(current_u_a * voltage.mean, voltage_u_v * current.mean)
 
 
 def current_step_u_a(cells: Cells, span: tuple[int, int], sensor: ErrorBounds) -> float:
     """Standard uncertainty [A] of a window's mean current from quantisation."""
-    return step_u(cells.current_a[_around(cells, *span)], sensor.current_step_a, cells.noise_a**2)
+    return _currents(cells, [span]).step_u(sensor.current_step_a)
 
 
 def voltage_step_u_v(cells: Cells, span: tuple[int, int], sensor: ErrorBounds) -> float:
     """Standard uncertainty [V] of a window's mean voltage from quantisation."""
-    voltage_v, share_a, noise_v2 = _converted(cells, span, _around(cells, *span))
-    return step_u(voltage_v, sensor.voltage_step_v, float(noise_v2[0]), share_a)
+    return _voltages(cells, [span]).step_u(sensor.voltage_step_v)
 
 
 def mean_voltage_u_v(cells: Cells, start_ns: int, end_ns: int, sensor: ErrorBounds) -> float:
@@ -233,17 +237,73 @@ def mean_voltage_u_v(cells: Cells, start_ns: int, end_ns: int, sensor: ErrorBoun
     return math.hypot(sensor_u_v, voltage_step_u_v(cells, span, sensor), mean_spread_u_v(cells.supply, *span))
 
 
-def _converted(cells: Cells, span: tuple[int, int], some: slice) -> tuple[Float64Array, Float64Array, Float64Array]:
-    """Voltages as converted (bus readings, or every sample), currents at the same times, and their noise [V^2]."""
-    if cells.supply is None:
-        voltage_v = cells.voltage_v[some]
-        return voltage_v, cells.current_a[some], np.array([_quiet_variance(voltage_v)])
-    first, last = np.searchsorted(cells.supply.meter_ns, span).tolist()
+@dataclass(frozen=True)
+class _Converted:
+    """What one converter gave in the stretches of some windows."""
+
+    cells: Cells
+    name: str
+    first: Sequence[int]
+    """Number of each stretch's first value."""
+    values: Sequence[Float64Array]
+    shares: Sequence[Float64Array | None]
+    """Weights of the values."""
+    noise_2: float
+    """Variance of the values about their noise-free values."""
+
+    @property
+    def mean(self) -> float:
+        """Mean of all values."""
+        return float(sum(np.sum(values) for values in self.values)) / sum(values.size for values in self.values)
+
+    def step_u(self, lsb: float) -> float:
+        """Standard uncertainty of the mean from steps of `lsb`."""
+        return _step_u(sum(values.size for values in self.values), lsb, self.noise_2, self._levels)
+
+    def _levels(self, width: float) -> list[_Levels]:
+        return [
+            self.cells.once(
+                ("levels", self.name, width, first + some.start, some.stop - some.start),
+                lambda values=values, share=share, some=some: _Levels.of(  # type: ignore[misc]
+                    values[some], width, None if share is None else share[some]
+                ),
+            )
+            for first, values, share in zip(self.first, self.values, self.shares, strict=True)
+            for some in pieces(values.size, PART_SAMPLES)
+        ]
+
+
+def _currents(cells: Cells, spans: Spans) -> _Converted:
+    some = [_around(cells, *span) for span in spans]
+    values = [cells.current_a[samples] for samples in some]
+    return _Converted(
+        cells, "current", [samples.start for samples in some], values, [None] * len(some), cells.noise_a**2
+    )
+
+
+def _voltages(cells: Cells, spans: Spans) -> _Converted:
+    """Voltages as converted (bus readings, or every sample), weighted by the currents at the same times."""
+    supply = cells.supply
+    if supply is None:
+        some = [_around(cells, *span) for span in spans]
+        voltage_v, current_a = cells.voltage_v, cells.current_a
+        noise_v2 = [_quiet_variance(cells, "voltage", voltage_v[samples], samples.start) for samples in some]
+    else:
+        some = [_readings(supply, *span) for span in spans]
+        voltage_v, current_a = supply.reading_v, supply.current_a
+        strays = [supply.source_v[near][supply.weight[near] >= SURE_WEIGHT] for near in some]
+        noise_v2 = [
+            _quiet_variance(cells, "source", stray_v, near.start) for stray_v, near in zip(strays, some, strict=True)
+        ]
+    values, shares = [voltage_v[one] for one in some], [current_a[one] for one in some]
+    return _Converted(cells, "voltage", [one.start for one in some], values, shares, min(noise_v2))
+
+
+def _readings(supply: SupplyLine, start_ns: int, end_ns: int) -> slice:
+    """Readings of the voltage in a window, or a few around a short window."""
+    first, last = np.searchsorted(supply.meter_ns, [start_ns, end_ns]).tolist()
     missing = max(NOISE_SAMPLES - (last - first), 0)
-    near = slice(max(first - missing, 0), last + missing)
-    stray_v = cells.supply.source_v[near][cells.supply.weight[near] >= SURE_WEIGHT]
-    noise_v2 = np.array([_quiet_variance(stray_v)])
-    return cells.supply.reading_v[near], cells.supply.current_a[near], noise_v2
+    return slice(max(first - missing, 0), last + missing)
 
 
 def step_u(values: Float64Array, lsb: float, noise_2: float, share: Float64Array | None = None) -> float:
@@ -258,15 +318,27 @@ def step_u(values: Float64Array, lsb: float, noise_2: float, share: Float64Array
         share: weight of each value, shape as `values`; None: equal weights.
     Source: Widrow and Kollar, Quantization Noise (2008), 4.3 (the moment's error series).
     """
-    if lsb <= 0 or values.size == 0:
+    parts = pieces(values.size, PART_SAMPLES)
+    shares = (None if share is None else share[some] for some in pieces(values.size, PART_SAMPLES))
+    return _step_u(
+        values.size,
+        lsb,
+        noise_2,
+        lambda width: [_Levels.of(values[some], width, own) for some, own in zip(parts, shares, strict=True)],
+    )
+
+
+def _step_u(count: int, lsb: float, noise_2: float, levels: Callable[[float], Sequence[_Levels]]) -> float:
+    """Standard uncertainty as from `step_u`, of `count` values, whose `levels` are counted for a width."""
+    if lsb <= 0 or count == 0:
         return 0.0
     variance = max(noise_2 / lsb**2 - ROUNDING_2, 0.0)
     k = np.arange(1, HARMONICS + 1)
     series = float(np.sum(np.exp(-((2 * math.pi * k) ** 2) * variance) / k**2))
     bias = min(lsb / math.pi * math.sqrt(series / 2), lsb / SQRT12) if variance > 0 else lsb / SQRT12
     width = lsb * (1 + math.ceil(4 * math.sqrt(variance)))
-    shared = bias * math.sqrt(_same_level(values, width, share))
-    return min(lsb / SQRT12, math.hypot(shared, lsb / SQRT12 / math.sqrt(values.size)))
+    shared = bias * math.sqrt(_same_level(levels(width)))
+    return min(lsb / SQRT12, math.hypot(shared, lsb / SQRT12 / math.sqrt(count)))
 
 
 def sampling_u_j(cells: Cells, start_ns: int, end_ns: int, sensor: ErrorBounds) -> float:
@@ -282,7 +354,7 @@ def sampling_u_j(cells: Cells, start_ns: int, end_ns: int, sensor: ErrorBounds) 
     current_a, voltage_v = cells.of_samples(cells.current_a, some), cells.of_samples(cells.voltage_v, some)
     if current_a.size < 3:
         return 0.0
-    near = _all_neighbours(current_a, voltage_v)
+    near = _all_neighbours(cells, some.start, current_a, voltage_v)
     cell_s = cells.period_ns * NS
     count = (end_ns - start_ns) / max(cells.period_ns, 1)
     unseen = 2.0 * (1.0 - sensor.seen_fraction)
@@ -313,8 +385,9 @@ def _slots_s(cells: Cells, start_ns: int, end_ns: int) -> float:
         of_all = slice(inside.start + some.start, inside.start + some.stop)
         lengths_ns = np.diff(cells.bounds_ns[of_all.start : of_all.stop + 1])
         lengths_ns = without(lengths_ns, cells.lost_cells(of_all))
-        wide.append(lengths_ns[lengths_ns > least_ns] - cells.shortest_ns)
-    return float(np.sqrt(2 * np.sum(np.concatenate(wide).astype(np.float64) ** 2))) * NS
+        if lengths_ns.max(initial=0) > least_ns:
+            wide.append(lengths_ns[lengths_ns > least_ns] - cells.shortest_ns)
+    return math.sqrt(2 * sum(float(np.sum(excess_ns.astype(np.float64) ** 2)) for excess_ns in wide)) * NS
 
 
 class _Neighbours(NamedTuple):
@@ -332,26 +405,39 @@ class _Neighbours(NamedTuple):
         return max(self.independent, self.blocks) / samples
 
 
-def _all_neighbours(current_a: Float64Array, voltage_v: Float64Array) -> _Neighbours:
-    """Differences of the power of samples, shape (n,), computed a part at a time."""
-    independent = blocks = predicted = 0.0
-    for some in pieces(current_a.size - 2, PART_SAMPLES):
+def _all_neighbours(cells: Cells, first: int, current_a: Float64Array, voltage_v: Float64Array) -> _Neighbours:
+    """Differences of the power of samples from cell `first` on, shape (n,), computed a part at a time."""
+
+    def of(some: slice) -> _Neighbours:
         around = slice(some.start, some.stop + 2)
         own_w = current_a[around] * voltage_v[around]
         beside = own_w[1:-1] - (own_w[:-2] + own_w[2:]) / 2
-        difference = beside[::2]
-        starts = np.arange(0, difference.size, BLOCK_SAMPLES // 2)
-        independent += 4.0 / 3.0 * float(np.sum(difference**2))
-        blocks += float(np.sum(np.add.reduceat(difference, starts) ** 2))
-        predicted += float(np.sum(beside**2))
-    return _Neighbours(independent, blocks, predicted)
+        difference = np.ascontiguousarray(beside[::2])
+        blocks = np.add.reduceat(difference, np.arange(0, difference.size, BLOCK_SAMPLES // 2))
+        independent, in_blocks, predicted = (float(one @ one) for one in (difference, blocks, beside))
+        return _Neighbours(4.0 / 3.0 * independent, in_blocks, predicted)
+
+    parts = [
+        cells.once(("neighbours", first, some.start, some.stop), lambda some=some: of(some))  # type: ignore[misc]
+        for some in pieces(current_a.size - 2, PART_SAMPLES)
+    ]
+    return _Neighbours(*(math.fsum(column) for column in zip(*parts, strict=True)))
 
 
-def _quiet_variance(values: Float64Array) -> float:
-    """Lower quartile of the variances within stretches of 16 values; 0 if there are none."""
+def _quiet_variance(cells: Cells, name: str, values: Float64Array, first: int) -> float:
+    """Lower quartile of the variances within stretches of 16 values; 0 if there are none.
+
+    `name`, `first`: what the values are, and the number of the first one.
+    """
     whole = values.size // NOISE_SAMPLES * NOISE_SAMPLES
-    variances = stretch_variances(values[:whole], NOISE_SAMPLES)
-    return float(np.quantile(variances, 0.25, overwrite_input=True)) if variances.size else 0.0
+    parts = [
+        cells.once(
+            ("variances", name, first + some.start, some.stop - some.start),
+            lambda some=some: stretch_variances(values[some], NOISE_SAMPLES),  # type: ignore[misc]
+        )
+        for some in pieces(whole, PART_SAMPLES)
+    ]
+    return quantile(np.concatenate(parts), 0.25) if parts else 0.0
 
 
 def _around(cells: Cells, start_ns: int, end_ns: int) -> slice:

@@ -103,11 +103,13 @@ def _followed(squares_a2: Float64Array, kept: float, per_a2: float) -> Float64Ar
 
 def heat_integral(cells: Cells, tau_s: float) -> StepIntegral:
     """Integral of power times warmth [J A^2]: change of an energy with `per_a2` without sign. Cached in the cells."""
-    if tau_s not in cells.heat:
+
+    def made() -> StepIntegral:
         centre_ns = cells.bounds_ns[:-1] + np.diff(cells.bounds_ns) // 2
         warm_a2 = warmth(centre_ns, cells.current_a, Heating(0.0, tau_s)).at(centre_ns)
-        cells.heat[tau_s] = StepIntegral(cells.bounds_ns, cells.current_a, cells.voltage_v, warm_a2)
-    return cells.heat[tau_s]
+        return StepIntegral(cells.bounds_ns, cells.current_a, cells.voltage_v, warm_a2)
+
+    return cells.once(("heat", tau_s), made)
 
 
 STEP_NS: Final = 500_000_000

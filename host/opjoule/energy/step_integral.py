@@ -38,7 +38,7 @@ class StepIntegral:
         self._bounds_ns = bounds_ns
         self._factors = factors
         cells = bounds_ns.size - 1
-        totals = [self._running(part)[:, -1].copy() for part in range(-(-cells // PART))]
+        totals = [self._totals(some) for some in pieces(cells, PART)]
         self._head, self._tail = _exact_prefix_sums(np.concatenate([np.zeros(0), *totals]))
 
     def between(self, start_ns: npt.ArrayLike, end_ns: npt.ArrayLike) -> Float64Array:
@@ -87,10 +87,20 @@ class StepIntegral:
     def _running(self, part: int) -> Float64Array:
         """Sums from the start of each block of a part to the end of each of its cells, shape (blocks, BLOCK)."""
         some = slice(part * PART, (part + 1) * PART)
-        area = self.values(some) * np.diff(self._bounds_ns[some.start : some.stop + 1]) * NS
-        if area.size % BLOCK:
-            area = np.append(area, np.zeros(-area.size % BLOCK))
-        return np.cumsum(area.reshape(-1, BLOCK), axis=1)
+        return np.cumsum(_blocks(self.values(some) * self._lengths_s(some)), axis=1)
+
+    def _totals(self, some: slice) -> Float64Array:
+        """Integral over each block of some cells, which begin with a block."""
+        return np.asarray(np.vecdot(_blocks(self.values(some)), _blocks(self._lengths_s(some))), np.float64)
+
+    def _lengths_s(self, some: slice) -> Float64Array:
+        return np.diff(self._bounds_ns[some.start : some.stop + 1]) * NS
+
+
+def _blocks(values: Float64Array) -> Float64Array:
+    """Values of cells by block, shape (blocks, BLOCK), with zeros at the end."""
+    missing = -values.size % BLOCK
+    return (np.append(values, np.zeros(missing)) if missing else values).reshape(-1, BLOCK)
 
 
 def _exact_prefix_sums(totals: Float64Array) -> tuple[Float64Array, Float64Array]:

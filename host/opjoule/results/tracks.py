@@ -126,15 +126,16 @@ def sample_cells(samples: SampleParts, period_s: float, some: slice) -> Track:
     centre_s, columns = samples.part(slice(some.start - before, some.stop + behind))
     half_s = np.diff(centre_s) / 2
     half_s = np.concatenate((half_s[: 1 - before], half_s, half_s[len(half_s) - 1 + behind :]))
-    np.minimum(half_s, HOLE_PERIODS * period_s, out=half_s)
+    far = float(half_s.max()) > HOLE_PERIODS * period_s
+    if far:
+        np.minimum(half_s, HOLE_PERIODS * period_s, out=half_s)
     inner = slice(before, len(centre_s) - behind)
-    start_s, end_s = centre_s[inner] - half_s[:-1], centre_s[inner] + half_s[1:]
-    after_s = centre_s[-1] - half_s[-1] if behind else end_s[-1]
-    bounds_s = np.append(start_s, after_s)
-    # A gap between two cells becomes a cell without a value.
-    holes = np.flatnonzero(bounds_s[1:] - end_s > 1e-9)
+    after_s = centre_s[-1] - half_s[-1] if behind else centre_s[-1] + half_s[-1]
+    bounds_s = np.append(centre_s[inner] - half_s[:-1], after_s)
     filled = {name: np.asarray(column[inner], np.float64) for name, column in columns.items()}
-    if holes.size:
+    if far:  # a gap between two cells becomes a cell without a value
+        end_s = centre_s[inner] + half_s[1:]
+        holes = np.flatnonzero(bounds_s[1:] - end_s > 1e-9)
         bounds_s = np.insert(bounds_s, holes + 1, end_s[holes])
         filled = {name: np.insert(column, holes + 1, np.nan) for name, column in filled.items()}
     return Track(bounds_s, filled)
@@ -153,24 +154,48 @@ def grouped(track: Track, group: int) -> Track:
     if group <= 1:
         return track
     weight_s = np.diff(track.bounds_s)
-    first = _group_starts(track, group, weight_s)
-    mean, lowest, highest = {}, {}, {}
-    for name, column in track.mean.items():
-        known = np.isfinite(column)
-        all_known = bool(known.all())
-        time_s = np.add.reduceat(weight_s if all_known else np.where(known, weight_s, 0.0), first)
-        with np.errstate(invalid="ignore"):
-            product = column * weight_s if all_known else np.where(known, column * weight_s, 0.0)
-            mean[name] = np.add.reduceat(product, first) / time_s
-        if name not in ENVELOPES:
-            continue
+    even = np.arange(0, len(weight_s), group)
+    mean = _means(track, weight_s, even)
+    first, known = even, all(bool(np.isfinite(values).all()) for values in mean.values())
+    if not known:
+        first = _group_starts(track, group, weight_s)
+        mean = _means_of_known(track, weight_s, first)
+    lowest, highest = {}, {}
+    for name in mean.keys() & set(ENVELOPES):
         low, high = track.extremes(name)
-        if not all_known:
-            low, high = np.where(known, low, np.inf), np.where(known, high, -np.inf)
-        lowest[name] = np.where(time_s == 0, np.nan, np.minimum.reduceat(low, first))
-        highest[name] = np.where(time_s == 0, np.nan, np.maximum.reduceat(high, first))
+        if not known:
+            finite = np.isfinite(track.mean[name])
+            low, high = np.where(finite, low, np.inf), np.where(finite, high, -np.inf)
+        none = np.isnan(mean[name])
+        lowest[name] = np.where(none, np.nan, np.minimum.reduceat(low, first))
+        highest[name] = np.where(none, np.nan, np.maximum.reduceat(high, first))
     bounds_s = np.append(track.bounds_s[first], track.bounds_s[-1])
     return Track(bounds_s, mean, lowest, highest, group * track.samples_per_cell)
+
+
+def _means(track: Track, weight_s: Floats, first: npt.NDArray[np.intp]) -> dict[str, Floats]:
+    """Mean of each group of equally many cells; not finite where a value of a group is not."""
+    group = int(first[1]) if len(first) > 1 else len(weight_s)
+    time_s = np.diff(np.append(track.bounds_s[first], track.bounds_s[-1]))
+
+    def sums(values: Floats) -> Floats:
+        if len(first) * group != len(weight_s):
+            return np.add.reduceat(values * weight_s, first)
+        return np.asarray(np.vecdot(values.reshape(-1, group), weight_s.reshape(-1, group)), np.float64)
+
+    with np.errstate(invalid="ignore"):
+        return {name: sums(column) / time_s for name, column in track.mean.items()}
+
+
+def _means_of_known(track: Track, weight_s: Floats, first: npt.NDArray[np.intp]) -> dict[str, Floats]:
+    """Mean of the known values of each group; NaN without any."""
+    means = {}
+    for name, column in track.mean.items():
+        known = np.isfinite(column)
+        time_s = np.add.reduceat(np.where(known, weight_s, 0.0), first)
+        with np.errstate(invalid="ignore"):
+            means[name] = np.add.reduceat(np.where(known, column * weight_s, 0.0), first) / time_s
+    return means
 
 
 def _group_starts(track: Track, group: int, weight_s: Floats) -> npt.NDArray[np.intp]:

@@ -31,6 +31,11 @@ def deviance_of(energy_j, noise_j=0.0, rows_each=10):
     return deviance
 
 
+def models_of(runs, deviance):
+    """Models of the medium, each window a group of its own."""
+    return medium_models(runs, deviance, np.arange(sum(run.first.size for run in runs)))
+
+
 def writes_of(board_ns, written_bytes):
     """Counters of a medium that nothing reads."""
     return Counters(board_ns, written_bytes, np.zeros(board_ns.size), np.zeros(board_ns.size))
@@ -70,7 +75,7 @@ def test_a_tail_is_as_sharp_as_the_counters_under_long_windows():
     sharp = np.diff(counters.at(stamps))
     tail = Transfers.of(sharp, sharp / 1e7, stamps * 1e-9, 0.1).tail_s(2.3, 1.0).reshape(-1, 10).sum(axis=1)
     energy_j = 1e-6 * sharp.reshape(-1, 10).sum(axis=1) + tail
-    model = medium_models([MediumRun.of(counters, edges)], deviance_of(energy_j, 1e-9, 1)).best
+    model = models_of([MediumRun.of(counters, edges)], deviance_of(energy_j, 1e-9, 1)).best
     assert model.tail_length_s == pytest.approx(2.3, rel=0.02)
     assert model.tail_s == pytest.approx(tail, abs=0.05)
 
@@ -99,7 +104,7 @@ def test_a_tail_follows_a_read_like_a_write(windows_s):
     tail = np.append(0.0, np.cumsum(((since_s >= 0) & (since_s < 0.7)) * 1e-3))
     tail_s = np.diff(np.interp(edges * 1e-9, np.append(0.0, grid_s + 1e-3), tail))
     energy_j = 0.2 * tail_s + rng.normal(0, 1e-4, tail_s.size)
-    model = medium_models([MediumRun.of(counters, edges)], deviance_of(energy_j)).best
+    model = models_of([MediumRun.of(counters, edges)], deviance_of(energy_j)).best
     assert model.tail_length_s == pytest.approx(0.7, abs=0.03)
     assert model.tail_s.sum() == pytest.approx(tail_s.sum(), rel=0.05)
 
@@ -118,7 +123,7 @@ def test_bytes_between_two_samples_are_placed_in_the_middle_unless_the_windows_t
     ends = {"evenly": counters.at(edges), "work": counters.beside(edges, work)}
     placed = {name: np.diff(total_bytes) for name, total_bytes in {**ends, "middle": sum(ends.values()) / 2}.items()}
     energy_j = 1e-6 * placed[place] + np.random.default_rng(3).normal(0, noise_j, edges.size - 1)
-    models = medium_models([MediumRun.of(counters, edges, {"work": work})], deviance_of(energy_j))
+    models = models_of([MediumRun.of(counters, edges, {"work": work})], deviance_of(energy_j))
     assert models.best.written_bytes == pytest.approx(placed[place])
     assert len(models.placed) == 2, "wherever they went, the others count"
 
@@ -130,7 +135,7 @@ def test_a_tail_is_found_in_what_settle_shows():
     written_bytes = np.diff(counters.at(edges))
     tail_s = Transfers.of(written_bytes, written_bytes / 1e6, edges * 1e-9, 0.1).tail_s(3.0, 0.5)
     noise_j = np.random.default_rng(2).normal(0, 2e-5, written_bytes.size)
-    models = medium_models([MediumRun.of(counters, edges)], deviance_of(1e-6 * written_bytes + 0.2 * tail_s + noise_j))
+    models = models_of([MediumRun.of(counters, edges)], deviance_of(1e-6 * written_bytes + 0.2 * tail_s + noise_j))
     assert models.best.tail_length_s == pytest.approx(3.0, rel=0.02)
 
 
@@ -145,7 +150,7 @@ def test_bytes_that_a_sync_waits_for_are_the_sync_s():
 
 def test_nothing_is_known_of_a_medium_without_transfers():
     counters = writes_of(np.arange(0, 30) * SECOND // 10, np.zeros(30))
-    models = medium_models([MediumRun.of(counters, np.arange(0, 300) * SECOND // 100)], deviance_of(np.zeros(299)))
+    models = models_of([MediumRun.of(counters, np.arange(0, 300) * SECOND // 100)], deviance_of(np.zeros(299)))
     assert (
         not (models.alike or models.placed or models.held)
         and not models.best.written_bytes.any()

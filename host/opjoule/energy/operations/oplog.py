@@ -27,6 +27,10 @@ SIZE_TAG: Final = 0x10
 OK_BIT: Final = 0x08
 KIND_BITS: Final = 0x07
 VARINT_BYTES_MAX: Final = 10
+_KNOWN: Final = np.array(
+    [tag & KIND_BITS < len(LOADER_KINDS) and tag & ~KIND_BITS in {0, OK_BIT, SIZE_TAG} for tag in range(256)]
+)
+"""Whether each tag of 8 bits is known."""
 _KEEP_4: Final = np.array([0x7F, 0x7F7F, 0x7F7F7F, 0x7F7F7F7F], np.uint32)
 
 
@@ -174,22 +178,19 @@ def decode_block(block: LogBlock, payload: bytes, table: OperationTable, filled:
     values = decode_varints(payload)
     if values.size != block.records * VARINTS_A_RECORD:
         raise ValueError(f"block contains {values.size} numbers, expected 3 for each of {block.records} records")
-    fields = values.view(np.int64).reshape(-1, VARINTS_A_RECORD)
-    tag = fields[:, 0].astype(np.uint8)
-    full, kind = fields[:, 0], tag & KIND_BITS
-    known = (full == tag) & (kind < len(LOADER_KINDS)) & ((tag < SIZE_TAG) | (tag == (kind | SIZE_TAG)))
+    full, second, third = np.ascontiguousarray(values.view(np.int64).reshape(-1, VARINTS_A_RECORD).T)
+    tag = full.astype(np.uint8)
+    known = (full == tag) & _KNOWN.take(tag)
     if not bool(np.all(known)):
         raise ValueError(f"unknown record tag {int(full[np.argmin(known)]):#x}")
     sizes = np.flatnonzero(tag & SIZE_TAG)
     all_first = sizes.size == 0 or int(sizes[-1]) == sizes.size - 1  # the usual case
     rows = slice(sizes.size, None) if all_first else np.flatnonzero((tag & SIZE_TAG) == 0)
-    kept = tag[rows]
-    gap_ns, duration_ns = fields[rows, 1], fields[rows, 2]
+    kept, gap_ns, duration_ns = tag[rows], second[rows], third[rows]
     into = slice(filled, filled + kept.size)
     end_ns = np.cumsum(gap_ns + duration_ns)
     last_ns = block.base_board_ns + (int(end_ns[-1]) if end_ns.size else 0)
-    wrapped = bool(np.any((gap_ns | duration_ns | end_ns) < 0)) or bool(np.any(end_ns[1:] < end_ns[:-1]))
-    if wrapped or last_ns >= 1 << 63:
+    if _wraps(gap_ns, duration_ns, end_ns) or last_ns >= 1 << 63:
         raise ValueError("an operation's time does not fit into 63 bits")
     np.subtract(end_ns, duration_ns, out=table.board_ns[into])
     table.board_ns[into] += block.base_board_ns
@@ -199,11 +200,19 @@ def decode_block(block: LogBlock, payload: bytes, table: OperationTable, filled:
     np.not_equal(kept & OK_BIT, 0, out=table.ok[into])
     if all_first:
         by_code = np.zeros(KIND_BITS + 1, np.int64)
-        by_code[tag[: sizes.size] & KIND_BITS] = fields[: sizes.size, 1]
+        by_code[tag[: sizes.size] & KIND_BITS] = second[: sizes.size]
         by_code.take(table.kind[into], out=table.bytes[into], mode="clip")
     else:
-        _fill_bytes(tag, fields[:, 1], sizes, table.bytes[into])
+        _fill_bytes(tag, second, sizes, table.bytes[into])
     return filled + kept.size, last_ns
+
+
+def _wraps(gap_ns: Int64Array, duration_ns: Int64Array, end_ns: Int64Array) -> bool:
+    """Whether a time or their cumulative sum exceeds 63 bits."""
+    either_ns = gap_ns | duration_ns
+    if int(either_ns.min(initial=0)) >= 0 and 2 * int(either_ns.max(initial=0)) * either_ns.size < 1 << 63:
+        return False  # the sum of all is too small
+    return bool(np.any((either_ns | end_ns) < 0)) or bool(np.any(end_ns[1:] < end_ns[:-1]))
 
 
 def _fill_bytes(

@@ -249,13 +249,13 @@ def further_numbers(directory: Path) -> list[int]:
 def to_parquet(directory: Path, read: PowerTrace | None = None) -> list[Path]:
     """Makes power.parquet, gaps.parquet and edges.parquet of every sensor from the streams, which stay.
 
-    `read`: trace of sensor 0 from `read_trace`, if available; used if its voltages and stamps differ from the stream's.
+    `read`: trace of sensor 0 from `read_trace`, if available; the stream is then not read again.
     """
     made = []
     for sensor in [0, *further_numbers(directory)]:
-        trace = None
-        if len(_table(directory, "bus", sensor)):
-            trace = read if read and not sensor else read_trace(directory, sensor)
+        trace = read if not sensor else None
+        if trace is None and len(_table(directory, "bus", sensor)):  # the stream lacks its voltages and stamps
+            trace = read_trace(directory, sensor)
         for name, schema in TABLES.items():
             parquet, stream = _files(directory, name, sensor)
             if not stream.exists():
@@ -292,13 +292,14 @@ def read_stream(path: Path, name: str) -> Iterator[pa.RecordBatch]:
             raise RecordFault(f"{path}: not a readable Arrow stream: {str(fault).splitlines()[0]}") from None
         schema = TABLES[name]
         check_version(reader.schema, schema, path)
-        while True:
-            try:
+        check_columns(reader.schema, schema, path)  # every batch has the schema of its stream
+        as_it_is = reader.schema.names == schema.names
+        try:
+            while True:
                 batch = reader.read_next_batch()
-                check_columns(batch.schema, schema, path)
-                yield batch.select(schema.names)
-            except (StopIteration, pa.ArrowException, ValueError, OSError):
-                return
+                yield batch if as_it_is else batch.select(schema.names)
+        except (StopIteration, pa.ArrowException, ValueError, OSError):
+            return
 
 
 def _has_torn_head(path: Path) -> bool:

@@ -87,7 +87,7 @@ def check_columns(schema: pa.Schema, wanted: pa.Schema, path: Path) -> None:
 
 
 ROW_GROUP_ROWS: Final = 1 << 20
-EXAMINED_ROWS: Final = 1 << 18
+EXAMINED_ROWS: Final = 1 << 16
 """Number of first rows that decide whether a column gets a dictionary."""
 ROWS_A_BYTE: Final = 1000
 """Maximum number of rows a byte of a record's files; a file that claims more is damaged and would fill the memory."""

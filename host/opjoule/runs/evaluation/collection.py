@@ -73,8 +73,7 @@ def collect(
         attempt(lambda: _tables(record, events))
         attempt(lambda: _mark_phases(record, events))
         alignment = attempt(lambda: _align(record, evidence, events, raw)) if record.run.phases else None
-        if raw and raw.bus:  # the file has the sensor's voltages, the journal has none
-            attempt(trace_files.result)
+        attempt(trace_files.result)  # written from the sensor's own values, which the correction overwrites
         supply = CorrectedTrace.of(raw, evidence.sensor, overwrite=True) if raw else None
         raw, logged = None, logs.result()
         operations_file = later.submit(_operations, record, logged)
@@ -89,7 +88,6 @@ def collect(
         record.add_notices(*logged.faults)
         if alignment is not None and supply is not None:
             attempt(lambda: _result(record, evidence, alignment, logged, events, supply))
-        attempt(trace_files.result)
         attempt(operations_file.result)
     if evidence.ended_early or attempt.failed or logged.faults:
         record.finish("partial")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 import rig_session
 from opjoule.base.errors import FAULTY_EXIT
@@ -33,7 +31,7 @@ def pause(record: RunRecord, name: str, pause_s: float) -> None:
     file = ExchangeFile(path)
     for number, one in enumerate(made):
         late_ns = round(pause_s * S) if number > len(made) // 2 else 0
-        file.append(dataclasses.replace(one, sent_ns=one.sent_ns - late_ns, received_ns=one.received_ns - late_ns))
+        file.append(one._replace(sent_ns=one.sent_ns - late_ns, received_ns=one.received_ns - late_ns))
     file.close()
 
 
