@@ -195,8 +195,10 @@ class _Levels(NamedTuple):
         level += 0.5
         np.floor(level, out=level)
         weight = None if share is None else np.abs(share)
-        lowest = float(level.min())
-        if float(level.max()) - lowest >= LEVELS_MAX:
+        lowest, highest = float(level.min()), float(level.max())
+        if highest == lowest:
+            return cls(level[:1], np.array([values.size if weight is None else weight.sum()], np.float64))
+        if highest - lowest >= LEVELS_MAX:
             levels, place = np.unique(level, return_inverse=True)
             return cls(np.asarray(levels, np.float64), np.bincount(place, weight).astype(np.float64))
         level -= lowest
