@@ -53,7 +53,7 @@ def attribute_runs(works: Sequence[Work]) -> list[Attribution]:
     media = _media(works, runs, without, above_j)
     columns = without.with_medium(media.best)
     matrix = columns.matrix * sound[:, None]
-    rows = Rows(columns.group, sound)
+    rows = Rows(columns.group, sound, [*columns.arrays, above_j])
 
     def energies_of(other: PartColumns, windows_j: Float64Array = above_j) -> Float64Array:
         """Energies in the order of `columns`, shape (1 + runs, q); 0 for parts missing in `other`."""

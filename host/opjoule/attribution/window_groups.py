@@ -150,23 +150,26 @@ class BlockRows(NamedTuple):
 class Rows:
     """Rows of the equations of several fits to the same windows; those of an array that fits share are made once."""
 
-    def __init__(self, group: Groups, sound: BoolArray) -> None:
-        """`sound`: windows that count, shape (n,)."""
+    def __init__(self, group: Groups, sound: BoolArray, shared: Sequence[Float64Array]) -> None:
+        """`sound`: windows that count, shape (n,); `shared`: arrays whose rows are kept."""
         self.group, self._sound = group, sound
         usual_s = float(group.duration_s.mean())
         part = group.duration_s / usual_s
         self._near_root, self._near_parts = np.sqrt(part), np.bincount(group.near, part)
         self._far_root = np.sqrt(group.lasted_s / usual_s)
-        self._made: dict[int, tuple[Float64Array, BlockRows]] = {}
+        self._shared, self._made = {id(array): array for array in shared}, dict[int, BlockRows]()
 
     def of(self, columns: Float64Array) -> BlockRows:
         """Rows of columns, shape (n,) or (n, k)."""
-        if id(columns) not in self._made:
+        made = self._made.get(id(columns))
+        if made is None:
             counted = np.atleast_2d(columns.T) * self._sound
             near = np.stack([self._near(column) for column in counted])
             far = np.stack([self.group.sum(column) / self._far_root for column in counted])
-            self._made[id(columns)] = columns, BlockRows(counted, near, far, np.mean(counted**2, axis=1))
-        return self._made[id(columns)][1]
+            made = BlockRows(counted, near, far, np.mean(counted**2, axis=1))
+            if id(columns) in self._shared:
+                self._made[id(columns)] = made
+        return made
 
     def _near(self, column: Float64Array) -> Float64Array:
         mean = np.bincount(self.group.near, column) / self._near_parts
