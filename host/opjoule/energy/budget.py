@@ -362,7 +362,8 @@ def sampling_u_j(cells: Cells, start_ns: int, end_ns: int, sensor: ErrorBounds) 
     unseen = 2.0 * (1.0 - sensor.seen_fraction)
     noise_w = cells.noise_a * float(np.mean(cells.voltage_v[some]))
     per_sample_w2 = noise_w**2 + (0.5 * unseen**2 * near.halves_w2(current_a.size) if unseen > 0 else 0.0)
-    slots_j = math.sqrt(near.predicted / (current_a.size - 2)) * _slots_s(cells, start_ns, end_ns)
+    slots_s = math.sqrt(2.0) * float(np.linalg.norm(half_slots_s(cells, start_ns, end_ns)))
+    slots_j = math.sqrt(near.predicted / (current_a.size - 2)) * slots_s
     return math.hypot(math.sqrt(count * per_sample_w2) * cell_s, slots_j)
 
 
@@ -374,8 +375,8 @@ def seen_share(cells: Cells, start_ns: int, end_ns: int, sensor: ErrorBounds) ->
     return min(sensor.seen_fraction * samples * cells.period_ns / length_ns, sensor.seen_fraction)
 
 
-def _slots_s(cells: Cells, start_ns: int, end_ns: int) -> float:
-    """Root of the summed squares of the unconverted times between two samples [s].
+def half_slots_s(cells: Cells, start_ns: int, end_ns: int) -> Float64Array:
+    """Halves of the unconverted times between two samples [s]: each such time widens two cells, by a half each.
 
     If the stamps are at uneven distances, a conversion took at most the shortest of them.
     """
@@ -389,7 +390,7 @@ def _slots_s(cells: Cells, start_ns: int, end_ns: int) -> float:
         lengths_ns = without(lengths_ns, cells.lost_cells(of_all))
         if lengths_ns.max(initial=0) > least_ns:
             wide.append(lengths_ns[lengths_ns > least_ns] - cells.shortest_ns)
-    return math.sqrt(2 * sum(float(np.sum(excess_ns.astype(np.float64) ** 2)) for excess_ns in wide)) * NS
+    return np.asarray(np.concatenate([*wide, np.zeros(0)]) * NS, np.float64)
 
 
 class _Neighbours(NamedTuple):

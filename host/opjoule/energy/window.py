@@ -4,10 +4,11 @@ Samples are placed on the meter's clock, and a microcontroller's resonator can b
 length of a window comes from a better clock if there is one: the board's, on which the window was defined, or the
 host's, which round trips relate to the meter's. The mean power of a window needs no seconds at all.
 
-A gap whose charge the meter recovered is exact if it lies inside the window. In any other gap, the current is assumed
-to be the mean of the adjacent samples. Its uncertainty is the wider of two bounds: the least and greatest current
-around the gap, clipped to the sensor's range (rectangular distribution), and the error of the same filling on stretches
-of the same length elsewhere in the window, where the samples did arrive.
+A gap whose charge the meter recovered is exact if it lies inside the window, but for the times of bus readings in it:
+their current is taken as the mean of the others. In any other gap, the current is assumed to be the mean of the
+adjacent samples. Its uncertainty is the wider of two bounds: the least and greatest current around the gap, clipped to
+the sensor's range (rectangular distribution), and the error of the same filling on stretches of the same length
+elsewhere in the window, where the samples did arrive.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ import numpy as np
 from opjoule.base.errors import GapError, WindowError
 from opjoule.base.units import Cause, Quantity, unstated
 from opjoule.clocks.clock_map import ClockMap
-from opjoule.energy.budget import Budget, VoltageDoubt, sampling_u_j, seen_share, steps_u_w, voltage_doubt
+from opjoule.energy.budget import Budget, VoltageDoubt, half_slots_s, sampling_u_j, seen_share, steps_u_w, voltage_doubt
 from opjoule.energy.cells import Cells, LostCell
 from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, SQRT3, ErrorBounds
 from opjoule.energy.step_integral import NS
@@ -88,7 +89,9 @@ def _part(cells: Cells, lost: LostCell, overlap_ns: int, sensor: ErrorBounds, el
         ends_j = least_a * voltage_v * inside_s, greatest_a * voltage_v * inside_s
         return _Part(standard_u_j, inside_s, *ends_j)
     charge_u_c = _cut_charge_u_c(current_a, least_a, greatest_a, inside_s, whole_s)
-    return _Part(math.hypot(charge_u_c * voltage_v, voltage_u_j), 0.0, 0.0, 0.0)
+    converted_s = lost.gap.lost_samples * cells.shortest_ns * NS
+    slots_u_j = elsewhere.slots_u_j((whole_s - converted_s) * inside_s / whole_s)
+    return _Part(math.hypot(charge_u_c * voltage_v, voltage_u_j, slots_u_j), 0.0, 0.0, 0.0)
 
 
 def _cut_charge_u_c(mean_a: float, least_a: float, greatest_a: float, inside_s: float, whole_s: float) -> float:
@@ -102,7 +105,7 @@ def _cut_charge_u_c(mean_a: float, least_a: float, greatest_a: float, inside_s: 
 
 
 class _FillingError:
-    """Error of a gap filled from its neighbours, estimated where the samples did arrive."""
+    """Error of what is filled from other samples in a gap, estimated where the samples did arrive."""
 
     def __init__(self, cells: Cells, start_ns: int, end_ns: int) -> None:
         inside = cells.inside(start_ns, end_ns)
@@ -110,16 +113,32 @@ class _FillingError:
         self._running = np.concatenate([np.zeros(1), np.cumsum(power_w)])
         self._period_ns = max(cells.period_ns, 1)
         self._known: dict[int, float] = {}
+        slots_s = 2.0 * half_slots_s(cells, start_ns, end_ns)
+        self._slot_s = float(np.median(slots_s)) if slots_s.size else 0.0
+        self._row = 2 * power_w.size // max(slots_s.size, 1)
+
+    def slots_u_j(self, unconverted_s: float) -> float:
+        """Standard uncertainty [J] of a gap of known charge from the times of bus readings between its conversions.
+
+        Their power is taken as that of the conversions around, up to the next of these times; the errors of several are
+        independent. `unconverted_s`: sum of these times; 0 or less: there are none.
+        """
+        if unconverted_s <= 0.0 or not self._slot_s:
+            return 0.0
+        length = max(round(self._slot_s / (self._period_ns * NS)), 1)
+        error_w = self._error_w(length, max(self._row // 2, 2))
+        return error_w * math.sqrt(unconverted_s * self._slot_s)
 
     def standard_u_w(self, duration_ns: int) -> float:
         """Root mean square error [W] of the mean power of a stretch filled like a gap of this length."""
         length = max(round(duration_ns / self._period_ns), 1)
         if length not in self._known:
-            self._known[length] = self._error_w(length)
+            self._known[length] = self._error_w(length, max(length, 2))
         return self._known[length]
 
-    def _error_w(self, length: int) -> float:
-        near, running = max(length, 2), self._running
+    def _error_w(self, length: int, near: int) -> float:
+        """Root mean square error [W] of the mean of `length` samples as predicted by `near` on either side."""
+        running = self._running
         starts = np.arange(near, running.size - 1 - length - near + 1)
         if starts.size < TRIALS_MIN:
             return 0.0

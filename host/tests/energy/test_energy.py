@@ -158,6 +158,24 @@ def test_a_window_edge_inside_a_recovered_gap_has_a_bounded_uncertainty():
         assert result.budget.parts["loss"] > 0
 
 
+def test_bus_readings_inside_a_recovered_gap_are_in_its_interval():
+    """Each takes the place of three conversions in 32, and the load steps every 7 of them."""
+    place = np.flatnonzero(np.arange(3200) % 32 < 29)
+    lost = (place >= 1000) & (place < 1800)
+    first, last = place[lost][0], place[lost][-1]
+    errors = []
+    for seed in range(40):
+        current_a = np.repeat(np.random.default_rng(seed).uniform(0.3, 1.4, 500), 7)[:3200]
+        around = ((first - 1) * PERIOD_NS, (last + 1) * PERIOD_NS)
+        gap = Gap.between(*around, int(lost.sum()), "frame lost", float(current_a[place[lost]].mean()))
+        kept = place[~lost]
+        holed = PowerTrace.of(kept * PERIOD_NS, current_a[kept], np.full(kept.size, 5.0), [gap])
+        result = window_energy_j(holed, Window(10 * PERIOD_NS, 3150 * PERIOD_NS, 0.0), SENSOR)
+        error_a = gap.charge_c / (gap.duration_ns * 1e-9) - current_a[first : last + 1].mean()
+        errors.append(5.0 * error_a * gap.duration_ns * 1e-9 / result.budget.parts["loss"])
+    assert 0.6 < np.sqrt(np.mean(np.square(errors))) < 1.2
+
+
 def test_a_gap_without_charge_is_bounded_by_what_flowed_around_it():
     """Square wave between 0.5 and 1.5 A: whatever flowed in the gap lies inside the stated bounds."""
     current_a = np.where(np.arange(400) // 5 % 2, 1.5, 0.5)

@@ -249,8 +249,11 @@ bool Channel::after_sample() {
     ahead_ = finishes_;
     if (ahead_) {
       plan_poll();
-    } else {
+    } else if (aborts_) {
       plan_bus_poll(first_bus_look_ticks());
+    } else {
+      // If the chip finishes the conversion under way, that is found out as soon as it has ended.
+      plan_bus_poll(clock_.end_ticks() + clock_.period_ticks() + kModeMarginTicks);
     }
     return false;
   }
@@ -269,12 +272,16 @@ bool Channel::after_bus_poll(const BusResult& result) {
   const uint32_t look_ticks = result.look_ticks(0);
   if (is_ready(result)) {
     if (passes_bus_) return pass(Step::pass_bus_flag);
-    if (!ahead_ && !passes_ && ticks_between(look_ticks, aimed_ticks_) > -kModeMarginTicks) {
+    if (!ahead_ && !passes_ &&
+        ticks_between(look_ticks, first_bus_look_ticks()) > -kModeMarginTicks) {
       // Too early for the bus voltage: the last conversion of the current has been finished.
       finishes_ = found_out_ = ahead_ = true;
       shorten_row();
       plan_write_ahead();
-      return true;
+      // Whatever the delay, the bus conversion has begun by then: a mode written before would
+      // replace its own.
+      start_ticks_ = bus_written_ticks_ + clock_.period_ticks();
+      return false;
     }
     bus_end_ticks_ = look_ticks;
     if (ahead_) {
