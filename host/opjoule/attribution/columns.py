@@ -45,6 +45,12 @@ class Beyond(NamedTuple):
     """Excess of the number of long operations."""
 
 
+def beyond_mean(column: Float64Array, count: Float64Array) -> Float64Array:
+    """A column less its mean per counted operation, shape (n,) or (n, kinds): it sums to zero."""
+    counted = count / np.maximum(count.sum(axis=0), 1e-300)
+    return np.asarray(column - counted * column.sum(axis=0), np.float64)
+
+
 def beyond_count(operations: Worked, long: Worked, group: Groups) -> Beyond:
     """Excess of a window's busy time, near and far, that of its neighbourhood, and the excess of long operations.
 
@@ -61,12 +67,8 @@ def beyond_count(operations: Worked, long: Worked, group: Groups) -> Beyond:
     slower = (taken_s / (np.bincount(group.near, expected_s) + few_s))[group.near]
     near = (busy_s - long.busy_s) / (usual_s * slower[:, None]) - (count - long.number)
     slowed = count * (slower[:, None] - 1.0)
-    counted = count / np.maximum(count.sum(axis=0), 1e-300)
-
-    def beyond_mean(column: Float64Array) -> Float64Array:
-        return np.asarray(column - counted * column.sum(axis=0), np.float64)
-
-    return Beyond(beyond_mean(near), busy_s / usual_s - count, beyond_mean(slowed), beyond_mean(long.number))
+    apart = [beyond_mean(column, count) for column in (near, slowed, long.number)]
+    return Beyond(apart[0], busy_s / usual_s - count, apart[1], apart[2])
 
 
 def _usual_s(count: Float64Array, busy_s: Float64Array, label: IntArray) -> Float64Array:
@@ -118,6 +120,10 @@ class PartColumns:
     busy_s: Mapping[str, float]
     """Busy time of all operations of each kind."""
     group: Groups
+    woken: Float64Array
+    """Excess of the number of operations for which the processor was woken up, shape (n,); all 0 for a client that
+    hardly waits. It is used within groups, belongs to no part, and absorbs what a single operation draws beyond one
+    within a burst."""
     strays: float
     """Relative error with which neighbours may misjudge the power of all kinds."""
     in_syncs: Sequence[Float64Array] = ()
@@ -129,6 +135,7 @@ class PartColumns:
         kinds: Mapping[str, int],
         operations: Worked,
         long: Worked,
+        woken: Float64Array,
         of_activity: Mapping[str, Float64Array],
         group: Groups,
         strays: float,
@@ -139,6 +146,7 @@ class PartColumns:
 
         Args:
             long: the long ones of the operations.
+            woken: number of those for which the processor was woken up, shape (n,); all 0 if that does not matter.
             strays: relative error of neighbours for a waiting client, equal for each operation; otherwise 0.
             waiting: many operations wait, so that half of their energy is assumed to follow their time.
         """
@@ -148,7 +156,8 @@ class PartColumns:
         usual_s = busy_s.sum(axis=0) / np.maximum(count.sum(axis=0), 1e-300)
         longer_s = beyond.far @ usual_s * waiting
         taken_s = {name: float(busy_s[:, at].sum()) for name, at in kinds.items()}
-        made = cls(of_kind, of_activity, longer_s, taken_s, group, math.hypot(NEIGHBOURS_U, strays))
+        more = beyond_mean(woken, count.sum(axis=1))
+        made = cls(of_kind, of_activity, longer_s, taken_s, group, more, math.hypot(NEIGHBOURS_U, strays))
         return made.with_more_by_time(BY_TIME) if waiting else made
 
     @classmethod
@@ -174,6 +183,7 @@ class PartColumns:
             np.concatenate([run.longer_s for run in runs]),
             {name: math.fsum(run.busy_s.get(name, 0.0) for run in runs) for run in runs for name in run.busy_s},
             Groups.joined([run.group for run in runs]),
+            np.concatenate([run.woken for run in runs]),
             max(run.strays for run in runs),
         )
 
@@ -201,9 +211,10 @@ class PartColumns:
     @property
     def arrays(self) -> list[Float64Array]:
         """All columns, as arrays of shape (n,) or (n, k): five per kind, the activities between and within groups, the
-        usual time, the medium during syncs."""
+        usual time, the woken ones if there are any, the medium during syncs."""
         activities = list(self.of_activity.values())
-        return [*self.of_kind.values(), *activities, *activities, self.usual_s, *self.in_syncs]
+        woken = [self.woken] if self.woken.any() else []
+        return [*self.of_kind.values(), *activities, *activities, self.usual_s, *woken, *self.in_syncs]
 
     @property
     def matrix(self) -> Float64Array:
@@ -215,16 +226,21 @@ class PartColumns:
         """Sets of columns, in the order of `matrix`."""
 
         def marked(
-            of_kind: tuple[int, int, int, int, int], activity_far: int, activity_near: int, usual: int, synced: int = 0
+            of_kind: tuple[int, int, int, int, int],
+            activity_far: int,
+            activity_near: int,
+            usual: int,
+            woken: int = 0,
+            synced: int = 0,
         ) -> BoolArray:
             activities = (activity_far,) * len(self.of_activity) + (activity_near,) * len(self.of_activity)
-            of_syncs = (synced,) * len(self.in_syncs)
-            return np.array([*of_kind * len(self.of_kind), *activities, usual, *of_syncs], np.bool_)
+            of_woken, of_syncs = (woken,) * int(self.woken.any()), (synced,) * len(self.in_syncs)
+            return np.array([*of_kind * len(self.of_kind), *activities, usual, *of_woken, *of_syncs], np.bool_)
 
         return ColumnSets(
-            near=marked((1, 1, 0, 1, 1), 0, 1, 1),
-            far=marked((1, 0, 1, 0, 0), 1, 0, 0, 1),
-            free=marked((0, 0, 1, 1, 1), 0, 1, 1),
+            near=marked((1, 1, 0, 1, 1), 0, 1, 1, 1),
+            far=marked((1, 0, 1, 0, 0), 1, 0, 0, 0, 1),
+            free=marked((0, 0, 1, 1, 1), 0, 1, 1, 1),
             count=marked((1, 0, 0, 0, 0), 0, 0, 0),
             strays=np.where(marked((0, 0, 0, 0, 0), 0, 0, 1), self.strays, 0.0),
         )
@@ -255,6 +271,6 @@ class PartColumns:
         membership = np.repeat(np.eye(len(widths)), widths, axis=1)
         membership[:, 3 : 5 * len(self.of_kind) : 5] = 0.0  # slowed
         membership = np.concatenate([membership, membership[: len(self.of_kind)].sum(axis=0)[None]])
-        unused = np.zeros((len(membership), len(self.of_activity) + 1))
+        unused = np.zeros((len(membership), len(self.of_activity) + 1 + int(self.woken.any())))
         of_sync = np.array([[float(name == SYNC)] for name in self.names])
         return np.concatenate([membership, unused, *[of_sync] * len(self.in_syncs)], axis=1)

@@ -187,6 +187,8 @@ class _Blocks:
     known: Float64Array
     """Prior information on coefficients that are about zero: inverse variance, else 0, shape (p,)."""
     solution: Float64Array
+    near: Float64Array
+    """Normal equations within groups, weighted, with the prior information, shape (p, p)."""
     course: Float64Array
     """Products of the columns between groups about their mean over time, weighted, shape (p, p)."""
     shift_per_j: Float64Array
@@ -218,6 +220,7 @@ class _Blocks:
             sets.free,
             known,
             x,
+            equations.gram[:, 0].sum(axis=0) / variance[0] + np.diag(known),
             course,
             inverse(shift[0]) @ shift[1],
         )
@@ -262,7 +265,8 @@ class _Blocks:
     def simplified_u_j(self, parts: Float64Array, wanted: Float64Array) -> Float64Array:
         """Uncertainty of each part's energy if columns deviate from the activities that they represent (COURSE_U).
 
-        It applies between groups only, with all kinds as one: within groups, kinds differ by their own operations.
+        It applies between groups only, with all kinds as one: within groups, kinds differ by their own operations. What
+        neighbours tell of all kinds together makes it smaller.
         """
         kinds = parts[-1] @ parts[:-1].T > 0
         rows = [*np.flatnonzero(~kinds).tolist(), len(parts) - 1]
@@ -276,7 +280,13 @@ class _Blocks:
         size = np.sqrt(np.where(varies, np.diag(together), 1.0))
         alike = np.where(np.outer(varies, varies), np.clip(together / np.outer(size, size), -1.0, 1.0), 0.0)
         np.fill_diagonal(alike, 1.0)
-        inflation = np.sqrt(np.maximum(np.diag(inverse(alike)) - 1.0, 0.0))
+        known = np.zeros(len(alike))
+        known[-2] = self._neighbours_information(wanted[-1]) / size[-2] ** 2
+        variance = np.diag(inverse(alike + np.diag(known)))
+        inflation = np.sqrt(np.maximum(variance - 1.0, 0.0))
+        if known[-2]:
+            alone = 1.0 / np.maximum(1.0 / variance[-2] - known[-2], 1e-300)
+            inflation[-2] = (1.0 - known[-2] * variance[-2]) * np.sqrt(np.maximum(alone - 1.0, 0.0))
         coefficient = np.concatenate([parts[rows[:-1]] @ self.solution, [1.0, 1.0]])
         strayed_j = np.sqrt(alike**2 @ (coefficient * size) ** 2)
         total = np.append((wanted[rows[:-1]] * own).sum(axis=1), wanted[-1] @ self.solution)
@@ -285,6 +295,15 @@ class _Blocks:
         energy_j = wanted @ self.solution
         u_j[:-1][kinds] = u_j[-1] * np.abs(energy_j[:-1][kinds]) / max(abs(energy_j[-1]), 1e-300)
         return u_j
+
+
+    def _neighbours_information(self, wanted: Float64Array) -> float:
+        """Inverse relative variance of a sum from neighbours alone; 0 if they do not show it."""
+        spread = inverse(self.near)
+        unseen = np.linalg.norm(wanted - wanted @ spread @ self.near)
+        variance, energy_j = float(wanted @ spread @ wanted), float(wanted @ self.solution)
+        seen = unseen <= UNSEEN * np.linalg.norm(wanted) and variance > 0.0
+        return energy_j**2 / variance if seen else 0.0
 
 
 def _iterated(

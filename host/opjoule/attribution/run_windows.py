@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,7 +12,7 @@ import numpy as np
 from opjoule.attribution.activities import SYNC, background_s, changes_ns
 from opjoule.attribution.columns import PartColumns
 from opjoule.attribution.least_squares import inverse
-from opjoule.attribution.overlap import SeenClock, Waits, operations_in, operations_seen_in
+from opjoule.attribution.overlap import SeenClock, Waits, Worked, operations_in, operations_seen_in
 from opjoule.attribution.sensed_medium import SensedMedium
 from opjoule.attribution.waits import long_ones, longest_work
 from opjoule.attribution.window_groups import groups, stretch_edges_ns
@@ -19,7 +20,7 @@ from opjoule.attribution.windows import Windows
 from opjoule.attribution.work import Work
 from opjoule.energy.operations.operation_table import OperationTable
 from opjoule.energy.step_integral import NS
-from opjoule.energy.trace.power_trace import Float64Array, Int64Array
+from opjoule.energy.trace.power_trace import BoolArray, Float64Array, Int64Array
 
 STEP_NS: Final = 40_000
 FARTHEST_NS: Final = 160_000
@@ -59,26 +60,52 @@ def engaged(operations: OperationTable) -> float:
     return float(operations.duration_ns.sum(dtype=np.int64)) / max(operations.threads * float(span_ns), 1.0)
 
 
+def woken(operations: OperationTable) -> BoolArray:
+    """Whether an operation begins after a pause of its thread, so that the processor was woken up for it, shape (n,)."""
+    order = np.argsort(operations.thread, kind="stable") if operations.threads > 1 else np.arange(len(operations))
+    begin_ns, thread = operations.board_ns[order], operations.thread[order]
+    paused = begin_ns[1:] - (begin_ns + operations.duration_ns[order])[:-1] > PAUSE_NS
+    made = np.ones(len(operations), np.bool_)
+    made[order[1:]] = paused | (thread[1:] != thread[:-1])
+    return made
+
+
 def misjudged(edge_board_ns: Int64Array, operations: OperationTable, waits: Waits) -> float:
     """Relative error with which neighbouring windows may misjudge the energy of operations of a mostly waiting client.
 
     If operations come at regular intervals, neighbours differ only by the operations at their edges, whose energy is on
     both sides; moving the edges by BLUR_NS shows how much that is. If operations come in bursts, one within a burst
-    costs less than a single one. 0 for a client that is engaged for more than half of its time.
+    costs less than a single one: the number of those that woke the processor up is a column of its own, and BURSTS_U is
+    left. 0 for a client that is engaged for more than half of its time.
     """
     first, last, chosen = _busiest(edge_board_ns, operations)
     edges_ns = edge_board_ns[first : last + 1]
     if engaged(operations) >= ENGAGED_MIN or edges_ns.size <= 4 * _NEAR:
         return 0.0
-    here, before, after = (
-        _apart(operations_in(edges_ns + moved_ns, chosen, waits)[0].sum(axis=1, keepdims=True))
-        for moved_ns in (0, -BLUR_NS, BLUR_NS)
-    )
-    varies = max(float(np.mean(here**2)), 1e-300)
-    if varies > BURSTS_FROM * len(chosen) / (edges_ns.size - 1):
-        return BURSTS_U
-    moved = float(np.mean((before - here) ** 2) + np.mean((after - here) ** 2)) / 2
-    return min(moved / (2.0 * varies), 1.0)
+    single = chosen.select(woken(chosen))
+
+    def apart(moved_ns: int) -> tuple[Float64Array, Float64Array]:
+        """Operations in each window, and how many more than usual of them woke the processor up, less neighbours."""
+        count, woke = (_number(edges_ns + moved_ns, some, waits) for some in (chosen, single))
+        made = _apart(np.stack([count, woke - count * (woke.sum() / max(count.sum(), 1e-300))], axis=1))
+        return made[:, 0], made[:, 1]
+
+    count, more = apart(0)
+    square = max(float(more @ more), 1e-300)
+
+    def left(column: Float64Array) -> float:
+        """Mean square of what the woken ones do not explain."""
+        return float(np.mean((column - more * (float(column @ more) / square)) ** 2))
+
+    varies = max(left(count), 1e-300)
+    moved = (left(apart(-BLUR_NS)[0] - count) + left(apart(BLUR_NS)[0] - count)) / 2
+    bursts = float(np.mean(count**2)) > BURSTS_FROM * len(chosen) / (edges_ns.size - 1)
+    return min(math.hypot(moved / (2.0 * varies), BURSTS_U * bursts), 1.0)
+
+
+def _number(edge_ns: Int64Array, operations: OperationTable, waits: Waits) -> Float64Array:
+    """Number of operations of all kinds in each window, shape (n,)."""
+    return np.asarray(operations_in(edge_ns, operations, waits).number.sum(axis=1), np.float64)
 
 
 def _busiest(edge_board_ns: Int64Array, operations: OperationTable) -> tuple[int, int, OperationTable]:
@@ -127,8 +154,10 @@ to its whole period."""
 BURSTS_FROM: Final = 2.0
 """Variance over mean of the number of operations in neighbouring windows from which they count as coming in bursts;
 it is 1 for random arrivals."""
-BURSTS_U: Final = 0.25
+BURSTS_U: Final = float(__import__("os").environ.get("BU","0.25"))
 """Relative saving of an operation within a burst, compared with a single one that wakes the processor up."""
+PAUSE_NS: Final = 20_000
+"""Pause of a thread from which it has slept: Linux wakes it up at least its timer slack later, 50 us (prctl(2))."""
 CHANGE_PERIODS: Final = 2
 """Shortest background work, in sample periods, with windows of its own."""
 CHANGES_MAX: Final = 1 << 14
@@ -191,8 +220,15 @@ class RunWindows:
         kinds = {work.operations.kinds[at]: at for at in np.flatnonzero(count.any(axis=0)).tolist()}
         activities = {name: column for name, column in seconds.items() if column.any()}
         strays = misjudged(edge_ns, work.operations, waits)
-        of_long = operations_in(edge_ns, long, waits)
-        columns = PartColumns.of(kinds, worked, of_long, activities, group, strays, waiting=waits.frequent)
+        single = work.operations.select(woken(work.operations)) if strays else work.operations.select(slice(0))
+
+        def columns_of(number_in: Callable[[OperationTable], Worked], worked: Worked) -> PartColumns:
+            of_long, of_single = number_in(long), number_in(single).number.sum(axis=1)
+            return PartColumns.of(
+                kinds, worked, of_long, of_single, activities, group, strays, waiting=waits.frequent
+            )
+
+        columns = columns_of(lambda some: operations_in(edge_ns, some, waits), worked)
         waited_s = float(work.operations.duration_ns.sum(dtype=np.int64)) * NS - float(busy_s.sum())
         run_s = (work.work_end_board_ns - work.start_board_ns) * NS
         waited = max(waited_s, 0.0) / (run_s * max(work.operations.threads, 1))
@@ -200,6 +236,9 @@ class RunWindows:
             return cls(windows, above_j, columns, edge_ns, None, medium, waited)
         bound_ns = work.board_to_meter.inverse().to_target(work.cells.bounds_ns) - late_ns
         clock = SeenClock.of(bound_ns, work.seen_fraction)
-        seen, seen_long = (operations_seen_in(edge_ns, some, waits, clock) for some in (work.operations, long))
-        seen_columns = PartColumns.of(kinds, seen, seen_long, activities, group, strays, waiting=waits.frequent)
+
+        def seen_in(some: OperationTable) -> Worked:
+            return operations_seen_in(edge_ns, some, waits, clock)
+
+        seen_columns = columns_of(seen_in, seen_in(work.operations))
         return cls(windows, above_j, columns, edge_ns, seen_columns, medium, waited)
