@@ -8,6 +8,7 @@
 #include <chrono>
 #include <filesystem>
 #include <thread>
+#include <vector>
 
 #include "board/clock.h"
 #include "workload/generator.h"
@@ -20,6 +21,7 @@ class FakeClient : public Client {
  public:
   Status read(std::string_view, FieldChoice, Row& out) override {
     ++reads;
+    began_ns.push_back(board_ns());
     if (!answer.is_ok()) return answer;
     out.reset(std::array<uint16_t, 1>{0}, std::array<uint32_t, 1>{50});
     return Status::ok();
@@ -55,6 +57,7 @@ class FakeClient : public Client {
   Status answer;
   int failing_inserts = 0;
   int reads = 0;
+  std::vector<int64_t> began_ns;  // of the reads
   int updates = 0;
   int blind_updates = 0;
   int blind_removes = 0;
@@ -323,6 +326,20 @@ TEST_CASE("a target rate is kept, and latency counts from the intended start too
   CHECK(of(results, OperationKind::kRead).intended_latency.count() == 500);
   CHECK(of(results, OperationKind::kRead).intended_latency.mean_ns() >=
         of(results, OperationKind::kRead).latency.mean_ns());
+}
+
+TEST_CASE("exponential arrivals keep the target's rate at uneven distances") {
+  Bench bench({"readproportion=1", "updateproportion=0", "target=20000", "arrivals=exponential",
+               "spin.sleep=true"},
+              Phase::kRun);
+  bench.run(4000);
+  const std::vector<int64_t>& began_ns = bench.client.began_ns;
+  REQUIRE(began_ns.size() == 4000);
+  CHECK(static_cast<double>(began_ns.back() - began_ns.front()) > 0.18e9);  // of 0.2 s
+  int short_gaps = 0;
+  for (size_t i = 1; i < began_ns.size(); ++i)
+    short_gaps += began_ns[i] - began_ns[i - 1] < 25'000 ? 1 : 0;
+  CHECK(short_gaps > 1300);  // 39 of 100, and none if they were even
 }
 
 TEST_CASE("maxexecutiontime ends a run without a budget") {

@@ -16,6 +16,8 @@ const std::vector<PropertyRule>& workload_rules() {
       {"maxexecutiontime", "0", "a phase ends after so many seconds; 0: no limit"},
       {"threadcount", "1", "threads; --threads wins"},
       {"target", "0", "operations a second, all threads together; 0: as fast as it goes"},
+      {"arrivals", "even",
+       "with a target: even (as YCSB), or exponential gaps of this mean (not in YCSB)"},
       {"spin.sleep", "false", "wait for the target's next tick by spinning"},
       {"measurement.interval", "both", "with a target: op, intended or both latencies"},
       {"seed", "1", "of every random draw; --seed wins"},

@@ -77,6 +77,7 @@ void read_amounts(Reader& in, Phase phase, uint32_t threads, WorkloadSettings* o
   in.integer("threadcount", 1, 1024, &out->threads);
   if (threads > 0) out->threads = threads;
   in.real("target", 0, 1e12, &out->target_per_s);
+  out->exponential_arrivals = in.choice("arrivals", {"even", "exponential"}, 0) == 1;
   in.boolean("spin.sleep", &out->spin_sleep);
   out->intended_latency = in.choice("measurement.interval", {"op", "intended", "both"}, 2) != 0;
   in.integer("seed", std::numeric_limits<int64_t>::min(), std::numeric_limits<int64_t>::max(),

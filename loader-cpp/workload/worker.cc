@@ -3,6 +3,7 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "board/clock.h"
 #include "workload/generator.h"
@@ -53,7 +54,8 @@ Worker::Worker(const WorkerTask& task)
   if (!has_target_) return;
   tick_ns_ = settings_.threads * 1e9 / settings_.target_per_s;
   // Threads that tick slower than once a millisecond start apart, as in YCSB.
-  const double spread = tick_ns_ >= 1e6 ? random_.unit() * tick_ns_ : 0;
+  const bool start_apart = tick_ns_ >= 1e6 && !settings_.exponential_arrivals;
+  const double spread = start_apart ? random_.unit() * tick_ns_ : 0;
   first_tick_ns_ = task.start_board_ns + static_cast<int64_t>(spread);
 }
 
@@ -235,9 +237,15 @@ Status Worker::look_at_read(const Operation& operation) {
   return verify_values(settings_, operation.key, operation.fields, found_);
 }
 
+int64_t Worker::next_tick_ns() {
+  if (!settings_.exponential_arrivals)
+    return first_tick_ns_ + static_cast<int64_t>(static_cast<double>(operations_) * tick_ns_);
+  gaps_ns_ -= tick_ns_ * std::log1p(-random_.unit());
+  return first_tick_ns_ + static_cast<int64_t>(gaps_ns_);
+}
+
 int64_t Worker::wait_for_tick() {
-  const int64_t tick_ns =
-      first_tick_ns_ + static_cast<int64_t>(static_cast<double>(operations_) * tick_ns_);
+  const int64_t tick_ns = next_tick_ns();
   const int64_t until_ns = std::min(tick_ns, task_.deadline_board_ns);
   int64_t now_ns = board_ns();
   while (now_ns < until_ns && !stopped()) {

@@ -71,6 +71,8 @@ class Worker {
   // written.
   Status look_at_read(const Operation& operation);
   [[gnu::cold]] void put_back(Operation& operation);
+  // The moment at which the target rate wants the next operation to begin.
+  int64_t next_tick_ns();
   // Waits for the operation's tick, a stop, or the deadline, which is a stop. Gives the time then.
   int64_t wait_for_tick();
   [[gnu::cold]] void run_out_of_time();
@@ -84,6 +86,7 @@ class Worker {
   bool reads_are_plain_ = true;  // neither has_target_ nor looks_at_reads_
   double tick_ns_ = 0;
   int64_t first_tick_ns_ = 0;
+  double gaps_ns_ = 0;  // sum of the exponential gaps so far
   int64_t intended_ns_ = 0;
   int64_t now_;  // end of the last operation
   bool out_of_time_ = false;

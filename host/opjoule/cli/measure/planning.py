@@ -51,6 +51,7 @@ from opjoule.runs.studies.properties import (
     LOAD,
     OPTIONS,
     YcsbCore,
+    at_random,
     command_line_properties,
     file_properties,
     find_workload,
@@ -267,7 +268,8 @@ def _rate(
     if rest or not 0.0 < value < math.inf or (percent and value > 100.0):
         raise BadInput(f"--rate {options.rate}: give full, a part such as 50%, or operations per second such as 2000")
     if not percent:
-        return None, {"target": number}
+        arrivals = at_random({**in_file, **settings}) if options.generator == "loader" else {}
+        return None, {**arrivals, "target": number}
     if options.generator != "loader":
         raise BadInput(f"--rate {options.rate}: --generator ycsb makes no warm-up; give operations per second")
     return value / 100.0, {}

@@ -254,8 +254,18 @@ OPTIONS: Final[Mapping[str, str]] = {
     "threadcount": "--threads",
     "seed": "--seed",
     "target": "--rate",
+    "arrivals": "--rate",
 }
 """Property -> the option that sets it. The option takes precedence over a workload file."""
+
+
+def at_random(properties: Mapping[str, str]) -> dict[str, str]:
+    """The property that makes the operations of a rate come at random; empty if the workload sets how they come.
+
+    Exponential gaps are those of many independent clients. Source: the server scenario of MLPerf (Reddi et al., ISCA
+    2020).
+    """
+    return {} if "arrivals" in properties else {"arrivals": "exponential"}
 
 
 def command_line_properties(settings: Mapping[str, str], options: Mapping[str, str]) -> dict[str, str]:

@@ -29,6 +29,7 @@ from opjoule.runs.studies.properties import (
     MIX_BLOCK,
     OF_THE_RUN_ALONE,
     YcsbCore,
+    at_random,
     check_settings,
     check_space,
     expected_operations,
@@ -365,7 +366,7 @@ class YcsbStudy(Study):
         if not isinstance(self.rate, float) or not warm_up:
             return self
         target = max(float(f"{self.rate * warm_up['throughput_per_s']:.2g}"), 1.0)
-        return replace(self, properties={**self.properties, "target": f"{target:.0f}"})
+        return replace(self, properties={**self.properties, **at_random(self.effective), "target": f"{target:.0f}"})
 
     @contextmanager
     def repeat(self, board: Board, number: int, raw: Path) -> Iterator[Iterable[Step]]:
@@ -503,7 +504,8 @@ class YcsbStudy(Study):
         files = {key: put(file) for key, file in self._files.items()}
         own = MIX_BLOCK in self.effective
         blocks = {MIX_BLOCK: f"{self.block_s:g}"} if self.design and command == "run" and not own else {}
-        target = {"target": f"{self.campaign_per_s:.0f}"} if self.campaign_per_s and command == "run" else {}
+        paced = self.campaign_per_s and command == "run"
+        target = {**at_random(self.effective), "target": f"{self.campaign_per_s:.0f}"} if paced else {}
         chosen = {**blocks, **target, **self.properties, **limit, **files}
         return (
             *(loader, command, "--db", database, "--path", path, "--workload", put(self.workload)),
