@@ -61,7 +61,7 @@ def engaged(operations: OperationTable) -> float:
 
 
 def woken(operations: OperationTable) -> BoolArray:
-    """Whether an operation begins after a pause of its thread, so that the processor was woken up for it, shape (n,)."""
+    """Whether each operation begins after a pause of its thread, so that it woke the processor up, shape (n,)."""
     order = np.argsort(operations.thread, kind="stable") if operations.threads > 1 else np.arange(len(operations))
     begin_ns, thread = operations.board_ns[order], operations.thread[order]
     paused = begin_ns[1:] - (begin_ns + operations.duration_ns[order])[:-1] > PAUSE_NS

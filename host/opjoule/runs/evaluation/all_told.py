@@ -164,32 +164,48 @@ def _above_idle(energy: RepeatEnergy, medium: MediumEnergy | None) -> Quantity:
     return SensorBudget.of([energy.marginal]).whole
 
 
+@dataclass(frozen=True)
+class _Bounds:
+    """Least and greatest energy of the operations of a kind, with equal probability between them."""
+
+    least_j: float
+    most_j: float
+
+    @property
+    def middle(self) -> Quantity:
+        """The middle, with the standard uncertainty of a rectangular distribution. Source: JCGM 100:2008, 4.3.7."""
+        u_j = (self.most_j - self.least_j) / math.sqrt(12.0)
+        return Quantity.from_standard((self.least_j + self.most_j) / 2, u_j, "J")
+
+    def off_j(self, energy_j: float) -> float:
+        """Distance of an energy from the nearer bound; 0 between the bounds."""
+        return max(self.least_j - energy_j, energy_j - self.most_j, 0.0)
+
+
 def _reads(repeat: Repeat, kind: str) -> Quantity:
     """Energy of the operations of a kind that only reads.
 
     The windows of the repeat and the time for which the operations worked are two independent estimates: the mean is
-    weighted by their variances. If they contradict each other, the interval reaches both.
+    weighted by their variances. If the windows' is beyond the bounds of the other, the interval reaches those, too.
     """
     attribution, found, why = repeat.attribution, None, missing(f"what a {kind} draws was not found", "J")
     if isinstance(attribution, Quantity):
         why = attribution
     elif found := attribution.operations.get(kind):
         why, found = found if found.reason else why, None if kind in attribution.blind else found
-    known = [share for share in (found, _by_time(repeat, kind)) if share]
-    if not known:
-        return why.absent("J")
-    if len(known) == 1:
-        return known[0].because(None)
-    windows, time = known
+    bounds = _by_time(repeat, kind)
+    if not (found and bounds):
+        known = found or (bounds.middle if bounds else None)
+        return known.because(None) if known else why.absent("J")
+    windows, time = found, bounds.middle
     weight = time.standard_u**2 / (windows.standard_u**2 + time.standard_u**2)
     mean = Quantity.sum_of([windows.scale(weight), time.scale(1.0 - weight)])
-    off_j = abs(float(windows) - float(time))
-    if off_j > COVERAGE_FACTOR * math.hypot(windows.standard_u, time.standard_u):
+    if (off_j := bounds.off_j(float(windows))) > COVERAGE_FACTOR * windows.standard_u:
         mean = replace(mean, u=COVERAGE_FACTOR * math.hypot(mean.standard_u, off_j / math.sqrt(3.0)))
     return mean
 
 
-def _by_time(repeat: Repeat, kind: str) -> Quantity | None:
+def _by_time(repeat: Repeat, kind: str) -> _Bounds | None:
     """Bounds of the energy of a kind from the time for which its operations worked, and the loader's own part.
 
     None if they read from the medium, which has a power of its own.
@@ -199,7 +215,7 @@ def _by_time(repeat: Repeat, kind: str) -> Quantity | None:
     operations = repeat.operations
     own_j = repeat.harness.value * operations.counts()[kind] / len(operations)
     least_j, most_j = (times * repeat.core_w * _worked_s(operations, kind) for times in PROCESSOR)
-    return Quantity.from_standard(own_j + (least_j + most_j) / 2, (most_j - least_j) / math.sqrt(12.0), "J")
+    return _Bounds(own_j + least_j, own_j + most_j)
 
 
 def _worked_s(operations: OperationTable, kind: str) -> float:

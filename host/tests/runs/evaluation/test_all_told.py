@@ -95,11 +95,21 @@ def test_windows_that_show_nothing_of_the_reads_do_not_count():
     assert (share.value, share.standard_u) == pytest.approx(by_time_j(1000))
 
 
-def test_an_interval_reaches_both_figures_that_contradict_each_other():
+def test_an_interval_reaches_what_the_time_allows_if_the_windows_contradict_it():
     found = {"read": Quantity.from_standard(0.0, 1e-5, "J")}
     share = all_told(repeat_of({"read": 1000, "update": 1000}, found))["read"]
-    time_j, _ = by_time_j(1000)
-    assert abs(share.value - time_j) < 2 * share.standard_u and abs(share.value) < 2 * share.standard_u
+    least_j = 1000 * (1e-6 + PROCESSOR[0] * CORE_W * 5e-6)
+    assert share.value < 1e-3 * least_j < least_j < share.value + 2 * share.standard_u
+
+
+@pytest.mark.parametrize("off", [-1.9, 0.0, 3.0])
+def test_exact_windows_within_what_the_time_allows_stay_as_they_are(off):
+    u_j = 1e-5
+    windows_j = 1000 * (1e-6 + PROCESSOR[0] * CORE_W * 5e-6) + off * u_j
+    found = {"read": Quantity.from_standard(windows_j, u_j, "J")}
+    share = all_told(repeat_of({"read": 1000, "update": 1000}, found))["read"]
+    assert share.value == pytest.approx(windows_j, abs=0.01 * u_j)
+    assert share.standard_u == pytest.approx(u_j, rel=0.01)
 
 
 def test_without_windows_the_time_that_they_worked_bounds_the_reads():
