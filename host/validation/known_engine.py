@@ -50,6 +50,11 @@ time grows by 90 to 380 us a wait (processor_time.py), of which an unknown part 
 SLEPT_S: Final = 1e-3
 """Sleep [s] of a writer that an engine with compactions slows down: LevelDB (MakeRoomForWrite in db/db_impl.cc) and
 RocksDB (DelayWrite in db/db_impl/db_impl_write.cc)."""
+SAVED_MAX: Final = 0.5
+"""Greatest part of an operation's energy that one within a burst saves: the loader of our trials spends 6.4 of some 20
+us of processor time on going to sleep and waking up (engine_power.WAKE_UP_S)."""
+FADES_S: Final = (2e-5, 1e-3)
+"""Least and greatest time in which that fades: from a sleep's entry to that in which caches are filled again."""
 HUMP_STEPS: Final = 8
 
 
@@ -270,7 +275,7 @@ def drawn_operations(
     """
     made = timeline.operations
     begin_s, length_s = seconds(made.board_ns), made.duration_ns * 1e-9
-    energy_j, true_j = np.zeros(len(made)), {}
+    energy_j = np.zeros(len(made))
     for name in made.counts():
         rows = made.of_kind(name)
         usual_s = float(np.median(length_s[rows]))
@@ -283,9 +288,27 @@ def drawn_operations(
         mean_s = np.bincount(state, works_s) / np.maximum(np.bincount(state), 1)
         works_s *= works_s.mean() / mean_s[state]
         energy_j[rows] = powers.operations_j(rng, name, works_s, min(usual_s, most_s)) + loader_j
-        true_j[name] = float(energy_j[rows].sum())
+    energy_j *= _in_bursts(rng.spawn(1)[0], made)
+    true_j = {name: float(energy_j[made.of_kind(name)].sum()) for name in made.counts()}
     threads = [made.thread == thread for thread in np.unique(made.thread)]
     return [Steady(begin_s[t], (begin_s + length_s)[t], energy_j[t]) for t in threads], true_j
+
+
+def _in_bursts(rng: Generator, made: OperationTable) -> Float64Array:
+    """Energy of each operation over the mean: one soon after another of its thread saves a part of it, shape (n,).
+
+    After a pause the processor leaves a sleep and its caches are colder. Up to SAVED_MAX is saved, and it fades with a
+    time between FADES_S.
+    """
+    order = np.lexsort((made.board_ns, made.thread))
+    begin_ns, thread = made.board_ns[order], made.thread[order]
+    pause_s = np.full(len(made), np.inf)
+    pause_s[order[1:]] = np.where(
+        thread[1:] == thread[:-1], (begin_ns[1:] - (begin_ns + made.duration_ns[order])[:-1]) * 1e-9, np.inf
+    )
+    saved, fades_s = rng.uniform(0.0, SAVED_MAX), 10 ** rng.uniform(*np.log10(FADES_S))
+    left = 1.0 - saved * np.exp(-np.maximum(pause_s, 0.0) / fades_s)
+    return np.asarray(left / left.mean(), np.float64)
 
 
 def drawn_background(rng: Generator, timeline: Timeline, powers: PartPowers) -> dict[str, Piece]:

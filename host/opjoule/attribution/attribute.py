@@ -17,7 +17,7 @@ from opjoule.attribution.columns import BY_TIME, FOREGROUND, TAIL, WRITE_BACK, P
 from opjoule.attribution.fit import Fit, all_and_each, fits, part_energies_j
 from opjoule.attribution.likelihood import Likelihood
 from opjoule.attribution.medium import MediumColumns, MediumModels, MediumRun, medium_models
-from opjoule.attribution.run_windows import RunWindows
+from opjoule.attribution.run_windows import CutRun, RunWindows, delay_ns
 from opjoule.attribution.sensed_medium import SensedMedium
 from opjoule.attribution.sensed_parts import SensedParts
 from opjoule.attribution.shares import Attribution, EnergyCourse
@@ -44,7 +44,9 @@ def attribute_runs(works: Sequence[Work]) -> list[Attribution]:
     """
     if not all(work.medium for work in works):  # one fit contains all of them
         works = [replace(work, medium=None) for work in works]
-    runs = [RunWindows.of(work, length_ns) for work, length_ns in zip(works, _window_ns(works), strict=True)]
+    cut = [CutRun.of(work, length_ns) for work, length_ns in zip(works, _window_ns(works), strict=True)]
+    late_ns = delay_ns(cut)
+    runs = [RunWindows.of(run, late_ns) for run in cut]
     ends = np.cumsum([0, *(len(run.windows) for run in runs)]).tolist()
     windows_of = [slice(first, end) for first, end in itertools.pairwise(ends)]
     above_j = np.concatenate([run.above_j for run in runs])

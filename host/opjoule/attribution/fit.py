@@ -296,7 +296,6 @@ class _Blocks:
         u_j[:-1][kinds] = u_j[-1] * np.abs(energy_j[:-1][kinds]) / max(abs(energy_j[-1]), 1e-300)
         return u_j
 
-
     def _neighbours_information(self, wanted: Float64Array) -> float:
         """Inverse relative variance of a sum from neighbours alone; 0 if they do not show it."""
         spread = inverse(self.near)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -15,7 +16,7 @@ from opjoule.attribution.least_squares import inverse
 from opjoule.attribution.overlap import SeenClock, Waits, Worked, operations_in, operations_seen_in
 from opjoule.attribution.sensed_medium import SensedMedium
 from opjoule.attribution.waits import long_ones, longest_work
-from opjoule.attribution.window_groups import groups, stretch_edges_ns
+from opjoule.attribution.window_groups import Groups, IntArray, groups, stretch_edges_ns
 from opjoule.attribution.windows import Windows
 from opjoule.attribution.work import Work
 from opjoule.energy.operations.operation_table import OperationTable
@@ -27,26 +28,118 @@ FARTHEST_NS: Final = 160_000
 SUPPLY_U_NS: Final = 50_000.0
 """Prior standard uncertainty of the delay of capacitors and regulators."""
 OPERATIONS: Final = 1 << 17
-"""Number of operations used to determine the delay."""
-_NEAR: Final = 16
+"""Number of operations of a run used to determine the delay."""
+OPERATIONS_MIN: Final = 32
+WINDOWS_MIN: Final = 64
+"""Least number of its windows."""
 
 
-def delay_ns(
-    edge_board_ns: Int64Array,
-    above_j: Float64Array,
-    operations: OperationTable,
-    waits: Waits,
-    map_u_ns: float,
-) -> int:
-    """Delay of the power at which neighbouring windows agree best with their operations."""
-    first, last, chosen = _busiest(edge_board_ns, operations)
-    edges_ns, energy_j = edge_board_ns[first : last + 1], above_j[first:last]
-    if len(chosen) < 2 * _NEAR or energy_j.size < 4 * _NEAR:
-        return 0
+@dataclass(frozen=True)
+class CutRun:
+    """One run cut into n windows."""
+
+    work: Work
+    windows: Windows
+    above_j: Float64Array
+    """Energy of each window above idle, shape (n,), without the energy that the medium drew from the board's supply
+    according to its sensor; 0 where unknown."""
+    waits: Waits
+    stretch_ns: Int64Array
+    """Edges of the stretches whose windows are at about the same time."""
+
+    @classmethod
+    def of(cls, work: Work, length_ns: int) -> CutRun:
+        """Windows of at most one length."""
+        counted_ns = work.counters.board_ns if work.counters else np.zeros(0, np.int64)
+        stretch_ns = stretch_edges_ns(work.start_board_ns, work.end_board_ns, length_ns, counted_ns)
+        changes = changes_ns(work.activities, CHANGE_PERIODS * work.cells.period_ns, CHANGES_MAX)
+        windows = Windows.cut(
+            work.cells,
+            work.board_to_meter,
+            work.start_board_ns,
+            work.end_board_ns,
+            length_ns,
+            np.concatenate([changes, stretch_ns, [work.work_end_board_ns]]),
+        )
+        board_j = windows.energy_j - float(work.idle.power) * windows.duration_s
+        if work.medium and work.medium.of_board:
+            board_j = board_j - work.medium.above_j(windows.edge_board_ns)
+        one_thread = work.one_background_thread
+        waits = longest_work(work.operations, work.counters, work.activities, one_thread=one_thread)
+        return cls(work, windows, np.where(windows.sound, board_j, 0.0), waits, stretch_ns)
+
+    def seconds(self, edge_ns: Int64Array) -> Mapping[str, Float64Array]:
+        """Seconds of each activity between the edges, shape (n,) each."""
+        return background_s(edge_ns, self.work.activities, one_thread=self.work.one_background_thread)
+
+    def group(self, seconds: Mapping[str, Float64Array]) -> Groups:
+        """Groups of the windows by these seconds of activities."""
+        edge_ns = self.windows.edge_board_ns
+        settling = edge_ns[:-1] >= self.work.work_end_board_ns
+        stretch = np.searchsorted(self.stretch_ns, (edge_ns[1:] + edge_ns[:-1]) // 2)
+        return groups(seconds, self.windows.duration_s, settling, stretch)
+
+    @cached_property
+    def _near(self) -> IntArray:
+        return self.group(self.seconds(self.windows.edge_board_ns)).near
+
+    def apart(self, first: int, last: int) -> Apart:
+        """Differences of some windows from their neighbours."""
+        return Apart(self._near[first:last], self.windows.duration_s[first:last])
+
+
+def delay_ns(runs: Sequence[CutRun]) -> int:
+    """Delay of the power at which neighbouring windows agree best with their work; it is the same in all runs."""
     tried_ns = np.arange(-FARTHEST_NS, FARTHEST_NS + 1, STEP_NS)
-    left = np.array([_left(edges_ns - late_ns, energy_j, chosen, waits) for late_ns in tried_ns.tolist()])
-    deviance = energy_j.size * np.log(left) + (tried_ns / math.hypot(SUPPLY_U_NS, map_u_ns)) ** 2
+    deviances = [made for run in runs if (made := _deviance(run, tried_ns)) is not None]
+    if not deviances:
+        return 0
+    map_u_ns = max(run.work.board_to_meter.u_ns(run.work.start_board_ns) for run in runs)
+    deviance = np.sum(deviances, axis=0) + (tried_ns / math.hypot(SUPPLY_U_NS, map_u_ns)) ** 2
     return round(_lowest(tried_ns, deviance))
+
+
+def _deviance(run: CutRun, tried_ns: Int64Array) -> Float64Array | None:
+    """Minus twice the log-likelihood of a run's neighbours for delays, up to a constant; None without enough work."""
+    first, last, chosen = _busiest(run.windows.edge_board_ns, run.work.operations)
+    if len(chosen) < OPERATIONS_MIN or last - first < WINDOWS_MIN:
+        return None
+    edges_ns, energy_j = run.windows.edge_board_ns[first : last + 1], run.above_j[first:last]
+    apart = run.apart(first, last)
+
+    def left(late_ns: int) -> float:
+        """Mean square of the differences that operations and activities leave unexplained."""
+        count, busy_s = operations_in(edges_ns - late_ns, chosen, run.waits)
+        used = np.flatnonzero(count.any(axis=0))
+        beside = [column for column in run.seconds(edges_ns - late_ns).values() if column.any()]
+        return apart.left(np.column_stack([count[:, used], busy_s[:, used], *beside]), energy_j)
+
+    return np.asarray(energy_j.size * np.log([left(late_ns) for late_ns in tried_ns.tolist()]), np.float64)
+
+
+class Apart:
+    """Differences between windows and their neighbours, as the equations within groups have them."""
+
+    def __init__(self, near: IntArray, duration_s: Float64Array) -> None:
+        """`near`: number of each window's group of neighbours, shape (n,); `duration_s`: its length, shape (n,)."""
+        self._near = np.unique(near, return_inverse=True)[1]
+        self._root = np.sqrt(duration_s / duration_s.mean())
+        self._parts = np.bincount(self._near, self._root**2)
+
+    def of(self, columns: Float64Array) -> Float64Array:
+        """Columns less what windows of this length have among their neighbours, shape (n,) or (n, k)."""
+        by_column = np.atleast_2d(columns.T)
+        usual = [(np.bincount(self._near, column) / self._parts)[self._near] for column in by_column]
+        apart = [column / self._root - self._root * mean for column, mean in zip(by_column, usual, strict=True)]
+        return np.asarray(np.stack(apart, axis=1).reshape(columns.shape), np.float64)
+
+    def left(self, columns: Float64Array, of: Float64Array) -> float:
+        """Mean square of a column, shape (n,), that others, shape (n, k), leave unexplained."""
+        apart, wanted = self.of(columns), self.of(of)
+        scaled = apart / np.maximum(np.sqrt(np.mean(apart**2, axis=0)), 1e-300)
+        moment = scaled.T @ wanted
+        explained = float(moment @ inverse(scaled.T @ scaled) @ moment)
+        return max((float(wanted @ wanted) - explained) / wanted.size, 1e-300)
 
 
 def engaged(operations: OperationTable) -> float:
@@ -70,7 +163,7 @@ def woken(operations: OperationTable) -> BoolArray:
     return made
 
 
-def misjudged(edge_board_ns: Int64Array, operations: OperationTable, waits: Waits) -> float:
+def misjudged(run: CutRun) -> float:
     """Relative error with which neighbouring windows may misjudge the energy of operations of a mostly waiting client.
 
     If operations come at regular intervals, neighbours differ only by the operations at their edges, whose energy is on
@@ -78,29 +171,18 @@ def misjudged(edge_board_ns: Int64Array, operations: OperationTable, waits: Wait
     costs less than a single one: the number of those that woke the processor up is a column of its own, and BURSTS_U is
     left. 0 for a client that is engaged for more than half of its time.
     """
-    first, last, chosen = _busiest(edge_board_ns, operations)
-    edges_ns = edge_board_ns[first : last + 1]
-    if engaged(operations) >= ENGAGED_MIN or edges_ns.size <= 4 * _NEAR:
+    first, last, chosen = _busiest(run.windows.edge_board_ns, run.work.operations)
+    if engaged(run.work.operations) >= ENGAGED_MIN or last - first < WINDOWS_MIN:
         return 0.0
+    edges_ns, apart = run.windows.edge_board_ns[first : last + 1], run.apart(first, last)
     single = chosen.select(woken(chosen))
-
-    def apart(moved_ns: int) -> tuple[Float64Array, Float64Array]:
-        """Operations in each window, and how many more than usual of them woke the processor up, less neighbours."""
-        count, woke = (_number(edges_ns + moved_ns, some, waits) for some in (chosen, single))
-        made = _apart(np.stack([count, woke - count * (woke.sum() / max(count.sum(), 1e-300))], axis=1))
-        return made[:, 0], made[:, 1]
-
-    count, more = apart(0)
-    square = max(float(more @ more), 1e-300)
-
-    def left(column: Float64Array) -> float:
-        """Mean square of what the woken ones do not explain."""
-        return float(np.mean((column - more * (float(column @ more) / square)) ** 2))
-
-    varies = max(left(count), 1e-300)
-    moved = (left(apart(-BLUR_NS)[0] - count) + left(apart(BLUR_NS)[0] - count)) / 2
-    bursts = float(np.mean(count**2)) > BURSTS_FROM * len(chosen) / (edges_ns.size - 1)
-    return min(math.hypot(moved / (2.0 * varies), BURSTS_U * bursts), 1.0)
+    count, moved, back = (_number(edges_ns + late_ns, chosen, run.waits) for late_ns in (0, BLUR_NS, -BLUR_NS))
+    woke = _number(edges_ns, single, run.waits)
+    more = (woke - count * (woke.sum() / max(count.sum(), 1e-300)))[:, None]
+    blurred = (apart.left(more, moved - count) + apart.left(more, back - count)) / 2
+    varies = apart.left(more, count)
+    bursts = float(np.mean(apart.of(count) ** 2)) > BURSTS_FROM * len(chosen) / count.size
+    return min(math.hypot(blurred / (2.0 * varies), BURSTS_U * bursts), 1.0)
 
 
 def _number(edge_ns: Int64Array, operations: OperationTable, waits: Waits) -> Float64Array:
@@ -116,23 +198,6 @@ def _busiest(edge_board_ns: Int64Array, operations: OperationTable) -> tuple[int
     first, last = int(ends[0]), min(int(ends[1]), edge_board_ns.size - 1)
     beyond_ns = [edge_board_ns[first] - FARTHEST_NS, edge_board_ns[last] + FARTHEST_NS]
     return first, last, operations.select(slice(*np.searchsorted(operations.board_ns, beyond_ns)))
-
-
-def _apart(rows: Float64Array) -> Float64Array:
-    """Windows less the mean of their group of _NEAR neighbours; the remainder at the end is dropped."""
-    near = rows[: len(rows) // _NEAR * _NEAR].reshape(-1, _NEAR, rows.shape[1])
-    return np.asarray((near - near.mean(axis=1, keepdims=True)).reshape(-1, rows.shape[1]), np.float64)
-
-
-def _left(edges_ns: Int64Array, energy_j: Float64Array, operations: OperationTable, waits: Waits) -> float:
-    """Mean square of the differences between neighbouring windows that counts and busy time leave unexplained."""
-    count, busy_s = operations_in(edges_ns, operations, waits)
-    used = np.flatnonzero(count.any(axis=0))
-    apart = _apart(np.concatenate([count[:, used], busy_s[:, used], energy_j[:, None]], axis=1))
-    scaled = apart[:, :-1] / np.maximum(np.sqrt(np.mean(apart[:, :-1] ** 2, axis=0)), 1e-300)
-    moment = scaled.T @ apart[:, -1]
-    square = float(apart[:, -1] @ apart[:, -1])
-    return max((square - float(moment @ inverse(scaled.T @ scaled) @ moment)) / len(apart), 1e-300)
 
 
 def _lowest(x: Int64Array, y: Float64Array) -> float:
@@ -154,15 +219,9 @@ to its whole period."""
 BURSTS_FROM: Final = 2.0
 """Variance over mean of the number of operations in neighbouring windows from which they count as coming in bursts;
 it is 1 for random arrivals."""
-BURSTS_U: Final = float(__import__("os").environ.get("BU","0.25"))
-"""Relative saving of an operation within a burst, compared with a single one that wakes the processor up."""
-PAUSE_NS: Final = 20_000
-"""Pause of a thread from which it has slept: Linux wakes it up at least its timer slack later, 50 us (prctl(2))."""
-CHANGE_PERIODS: Final = 2
-"""Shortest background work, in sample periods, with windows of its own."""
-CHANGES_MAX: Final = 1 << 14
-SEEN_MIN: Final = 0.25
-"""Least fraction of the time that a meter must convert for time stamps to show which part of an operation it saw."""
+BURSTS_U: Final = 0.03
+"""Relative error that is left for operations in bursts, beside the column of those that woke the processor up: what a
+single one draws beyond one within a burst also depends on how long the processor has slept."""
 
 
 @dataclass(frozen=True)
@@ -185,55 +244,32 @@ class RunWindows:
     """Fraction of the run in which operations waited, mean of the threads, from 0 to 1."""
 
     @classmethod
-    def of(cls, work: Work, length_ns: int) -> RunWindows:
-        """Windows of at most one length."""
-        counted_ns = work.counters.board_ns if work.counters else np.zeros(0, np.int64)
-        stretch_ns = stretch_edges_ns(work.start_board_ns, work.end_board_ns, length_ns, counted_ns)
-        changes = changes_ns(work.activities, CHANGE_PERIODS * work.cells.period_ns, CHANGES_MAX)
-        windows = Windows.cut(
-            work.cells,
-            work.board_to_meter,
-            work.start_board_ns,
-            work.end_board_ns,
-            length_ns,
-            np.concatenate([changes, stretch_ns, [work.work_end_board_ns]]),
-        )
-        idle_j = float(work.idle.power) * windows.duration_s
-        board_j = windows.energy_j - idle_j
-        if work.medium and work.medium.of_board:
-            board_j = board_j - work.medium.above_j(windows.edge_board_ns)
-        above_j = np.where(windows.sound, board_j, 0.0)
-        one_thread = work.one_background_thread
-        waits = longest_work(work.operations, work.counters, work.activities, one_thread=one_thread)
-        map_u_ns = work.board_to_meter.u_ns(work.start_board_ns)
-        late_ns = delay_ns(windows.edge_board_ns, above_j, work.operations, waits, map_u_ns)
+    def of(cls, run: CutRun, late_ns: int) -> RunWindows:
+        """The columns of a run's windows, for a delay of the power."""
+        work, windows, waits = run.work, run.windows, run.waits
         edge_ns = windows.edge_board_ns - late_ns
         syncs, medium = work.activities.get(SYNC), None
         if work.medium:
             medium = SensedMedium.of(work.medium, windows.edge_board_ns, late_ns, work.counters, syncs)
         long = long_ones(work.operations, waits)
         count, busy_s = worked = operations_in(edge_ns, work.operations, waits)
-        seconds = background_s(edge_ns, work.activities, one_thread=one_thread)
-        middle_ns = (windows.edge_board_ns[1:] + windows.edge_board_ns[:-1]) // 2
-        settling = windows.edge_board_ns[:-1] >= work.work_end_board_ns
-        group = groups(seconds, windows.duration_s, settling, np.searchsorted(stretch_ns, middle_ns))
+        seconds = run.seconds(edge_ns)
+        group = run.group(seconds)
         kinds = {work.operations.kinds[at]: at for at in np.flatnonzero(count.any(axis=0)).tolist()}
         activities = {name: column for name, column in seconds.items() if column.any()}
-        strays = misjudged(edge_ns, work.operations, waits)
+        strays = misjudged(run)
         single = work.operations.select(woken(work.operations)) if strays else work.operations.select(slice(0))
 
         def columns_of(number_in: Callable[[OperationTable], Worked], worked: Worked) -> PartColumns:
             of_long, of_single = number_in(long), number_in(single).number.sum(axis=1)
-            return PartColumns.of(
-                kinds, worked, of_long, of_single, activities, group, strays, waiting=waits.frequent
-            )
+            return PartColumns.of(kinds, worked, of_long, of_single, activities, group, strays, waiting=waits.frequent)
 
         columns = columns_of(lambda some: operations_in(edge_ns, some, waits), worked)
         waited_s = float(work.operations.duration_ns.sum(dtype=np.int64)) * NS - float(busy_s.sum())
         run_s = (work.work_end_board_ns - work.start_board_ns) * NS
         waited = max(waited_s, 0.0) / (run_s * max(work.operations.threads, 1))
         if not SEEN_MIN <= work.seen_fraction < 1.0:
-            return cls(windows, above_j, columns, edge_ns, None, medium, waited)
+            return cls(windows, run.above_j, columns, edge_ns, None, medium, waited)
         bound_ns = work.board_to_meter.inverse().to_target(work.cells.bounds_ns) - late_ns
         clock = SeenClock.of(bound_ns, work.seen_fraction)
 
@@ -241,4 +277,4 @@ class RunWindows:
             return operations_seen_in(edge_ns, some, waits, clock)
 
         seen_columns = columns_of(seen_in, seen_in(work.operations))
-        return cls(windows, above_j, columns, edge_ns, seen_columns, medium, waited)
+        return cls(windows, run.above_j, columns, edge_ns, seen_columns, medium, waited)

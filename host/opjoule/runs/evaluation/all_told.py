@@ -185,8 +185,9 @@ class _Bounds:
 def _reads(repeat: Repeat, kind: str) -> Quantity:
     """Energy of the operations of a kind that only reads.
 
-    The windows of the repeat and the time for which the operations worked are two independent estimates: the mean is
-    weighted by their variances. If the windows' is beyond the bounds of the other, the interval reaches those, too.
+    The windows of the repeat decide if they identify it. If not, the time for which the operations worked is a second,
+    independent estimate: the mean is weighted by their variances. If the windows' is beyond the bounds of the other,
+    the interval reaches those, too.
     """
     attribution, found, why = repeat.attribution, None, missing(f"what a {kind} draws was not found", "J")
     if isinstance(attribution, Quantity):
@@ -194,7 +195,7 @@ def _reads(repeat: Repeat, kind: str) -> Quantity:
     elif found := attribution.operations.get(kind):
         why, found = found if found.reason else why, None if kind in attribution.blind else found
     bounds = _by_time(repeat, kind)
-    if not (found and bounds):
+    if not (found and bounds and found.reason):
         known = found or (bounds.middle if bounds else None)
         return known.because(None) if known else why.absent("J")
     windows, time = found, bounds.middle
