@@ -222,6 +222,13 @@ it is 1 for random arrivals."""
 BURSTS_U: Final = 0.03
 """Relative error that is left for operations in bursts, beside the column of those that woke the processor up: what a
 single one draws beyond one within a burst also depends on how long the processor has slept."""
+PAUSE_NS: Final = 20_000
+"""Pause of a thread from which it has slept: Linux wakes it up at least its timer slack later, 50 us (prctl(2))."""
+CHANGE_PERIODS: Final = 2
+"""Shortest background work, in sample periods, with windows of its own."""
+CHANGES_MAX: Final = 1 << 14
+SEEN_MIN: Final = 0.25
+"""Least fraction of the time that a meter must convert for time stamps to show which part of an operation it saw."""
 
 
 @dataclass(frozen=True)
