@@ -121,8 +121,8 @@ class PartColumns:
     """Busy time of all operations of each kind."""
     group: Groups
     woken: Float64Array
-    """Excess of the number of operations for which the processor was woken up, shape (n,); all 0 for a client that
-    hardly waits. It is used within groups, belongs to no part, and absorbs what a single operation draws beyond one
+    """Excess of the number of operations that woke the processor up, shape (n,); all 0 for a client that hardly waits.
+    It is used within groups, belongs to no part, and absorbs what a single operation draws beyond one
     within a burst."""
     strays: float
     """Relative error with which neighbours may misjudge the power of all kinds."""
@@ -135,19 +135,19 @@ class PartColumns:
         kinds: Mapping[str, int],
         operations: Worked,
         long: Worked,
-        woken: Float64Array,
         of_activity: Mapping[str, Float64Array],
         group: Groups,
         strays: float,
         *,
+        woken: Float64Array | None = None,
         waiting: bool = False,
     ) -> PartColumns:
         """Columns of operations for the kinds by name and index.
 
         Args:
             long: the long ones of the operations.
-            woken: number of those for which the processor was woken up, shape (n,); all 0 if that does not matter.
             strays: relative error of neighbours for a waiting client, equal for each operation; otherwise 0.
+            woken: number of operations that woke the processor up, shape (n,); None if that does not matter.
             waiting: many operations wait, so that half of their energy is assumed to follow their time.
         """
         count, busy_s = operations
@@ -156,7 +156,7 @@ class PartColumns:
         usual_s = busy_s.sum(axis=0) / np.maximum(count.sum(axis=0), 1e-300)
         longer_s = beyond.far @ usual_s * waiting
         taken_s = {name: float(busy_s[:, at].sum()) for name, at in kinds.items()}
-        more = beyond_mean(woken, count.sum(axis=1))
+        more = np.zeros(len(count)) if woken is None else beyond_mean(woken, count.sum(axis=1))
         made = cls(of_kind, of_activity, longer_s, taken_s, group, more, math.hypot(NEIGHBOURS_U, strays))
         return made.with_more_by_time(BY_TIME) if waiting else made
 

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from opjoule.attribution.activities import SYNC, background_s, changes_ns
-from opjoule.attribution.columns import PartColumns
+from opjoule.attribution.columns import PartColumns, beyond_mean
 from opjoule.attribution.least_squares import inverse
 from opjoule.attribution.overlap import SeenClock, Waits, Worked, operations_in, operations_seen_in
 from opjoule.attribution.sensed_medium import SensedMedium
@@ -80,12 +80,9 @@ class CutRun:
         return groups(seconds, self.windows.duration_s, settling, stretch)
 
     @cached_property
-    def _near(self) -> IntArray:
+    def near(self) -> IntArray:
+        """Number of each window's group of neighbours, shape (n,)."""
         return self.group(self.seconds(self.windows.edge_board_ns)).near
-
-    def apart(self, first: int, last: int) -> Apart:
-        """Differences of some windows from their neighbours."""
-        return Apart(self._near[first:last], self.windows.duration_s[first:last])
 
 
 def delay_ns(runs: Sequence[CutRun]) -> int:
@@ -105,7 +102,7 @@ def _deviance(run: CutRun, tried_ns: Int64Array) -> Float64Array | None:
     if len(chosen) < OPERATIONS_MIN or last - first < WINDOWS_MIN:
         return None
     edges_ns, energy_j = run.windows.edge_board_ns[first : last + 1], run.above_j[first:last]
-    apart = run.apart(first, last)
+    apart = Apart(run.near[first:last], edges_ns)
 
     def left(late_ns: int) -> float:
         """Mean square of the differences that operations and activities leave unexplained."""
@@ -120,10 +117,10 @@ def _deviance(run: CutRun, tried_ns: Int64Array) -> Float64Array | None:
 class Apart:
     """Differences between windows and their neighbours, as the equations within groups have them."""
 
-    def __init__(self, near: IntArray, duration_s: Float64Array) -> None:
-        """`near`: number of each window's group of neighbours, shape (n,); `duration_s`: its length, shape (n,)."""
+    def __init__(self, near: IntArray, edge_ns: Int64Array) -> None:
+        """`near`: number of each window's group of neighbours, shape (n,); `edge_ns`: of windows, shape (n + 1,)."""
         self._near = np.unique(near, return_inverse=True)[1]
-        self._root = np.sqrt(duration_s / duration_s.mean())
+        self._root = np.sqrt(np.diff(edge_ns) / np.diff(edge_ns).mean())
         self._parts = np.bincount(self._near, self._root**2)
 
     def of(self, columns: Float64Array) -> Float64Array:
@@ -163,7 +160,7 @@ def woken(operations: OperationTable) -> BoolArray:
     return made
 
 
-def misjudged(run: CutRun) -> float:
+def misjudged(edge_board_ns: Int64Array, near: IntArray, operations: OperationTable, waits: Waits) -> float:
     """Relative error with which neighbouring windows may misjudge the energy of operations of a mostly waiting client.
 
     If operations come at regular intervals, neighbours differ only by the operations at their edges, whose energy is on
@@ -171,18 +168,16 @@ def misjudged(run: CutRun) -> float:
     costs less than a single one: the number of those that woke the processor up is a column of its own, and BURSTS_U is
     left. 0 for a client that is engaged for more than half of its time.
     """
-    first, last, chosen = _busiest(run.windows.edge_board_ns, run.work.operations)
-    if engaged(run.work.operations) >= ENGAGED_MIN or last - first < WINDOWS_MIN:
+    first, last, chosen = _busiest(edge_board_ns, operations)
+    if engaged(operations) >= ENGAGED_MIN or last - first < WINDOWS_MIN:
         return 0.0
-    edges_ns, apart = run.windows.edge_board_ns[first : last + 1], run.apart(first, last)
-    single = chosen.select(woken(chosen))
-    count, moved, back = (_number(edges_ns + late_ns, chosen, run.waits) for late_ns in (0, BLUR_NS, -BLUR_NS))
-    woke = _number(edges_ns, single, run.waits)
-    more = (woke - count * (woke.sum() / max(count.sum(), 1e-300)))[:, None]
-    blurred = (apart.left(more, moved - count) + apart.left(more, back - count)) / 2
-    varies = apart.left(more, count)
+    edges_ns = edge_board_ns[first : last + 1]
+    apart = Apart(near[first:last], edges_ns)
+    count, later, sooner = (_number(edges_ns + moved_ns, chosen, waits) for moved_ns in (0, BLUR_NS, -BLUR_NS))
+    more = beyond_mean(_number(edges_ns, chosen.select(woken(chosen)), waits), count)[:, None]
+    blurred = (apart.left(more, later - count) + apart.left(more, sooner - count)) / 2
     bursts = float(np.mean(apart.of(count) ** 2)) > BURSTS_FROM * len(chosen) / count.size
-    return min(math.hypot(blurred / (2.0 * varies), BURSTS_U * bursts), 1.0)
+    return min(math.hypot(blurred / (2.0 * apart.left(more, count)), BURSTS_U * bursts), 1.0)
 
 
 def _number(edge_ns: Int64Array, operations: OperationTable, waits: Waits) -> Float64Array:
@@ -264,12 +259,13 @@ class RunWindows:
         group = run.group(seconds)
         kinds = {work.operations.kinds[at]: at for at in np.flatnonzero(count.any(axis=0)).tolist()}
         activities = {name: column for name, column in seconds.items() if column.any()}
-        strays = misjudged(run)
-        single = work.operations.select(woken(work.operations)) if strays else work.operations.select(slice(0))
+        strays = misjudged(windows.edge_board_ns, run.near, work.operations, waits)
+        single = work.operations.select(woken(work.operations)) if strays else None
 
         def columns_of(number_in: Callable[[OperationTable], Worked], worked: Worked) -> PartColumns:
-            of_long, of_single = number_in(long), number_in(single).number.sum(axis=1)
-            return PartColumns.of(kinds, worked, of_long, of_single, activities, group, strays, waiting=waits.frequent)
+            woke = None if single is None else number_in(single).number.sum(axis=1)
+            often = waits.frequent
+            return PartColumns.of(kinds, worked, number_in(long), activities, group, strays, woken=woke, waiting=often)
 
         columns = columns_of(lambda some: operations_in(edge_ns, some, waits), worked)
         waited_s = float(work.operations.duration_ns.sum(dtype=np.int64)) * NS - float(busy_s.sum())

@@ -40,7 +40,8 @@ def test_a_client_is_engaged_while_an_operation_is_under_way_whatever_that_waits
 def missed(start_s, duration_ns=20_000):
     """What neighbours may misjudge of these operations."""
     operations = table(np.asarray(start_s) * NS, duration_ns)
-    return misjudged(np.arange(0, operations.board_ns[-1], WINDOW_NS), operations, Waits.of(operations, 0.99))
+    edge_ns = np.arange(0, operations.board_ns[-1], WINDOW_NS)
+    return misjudged(edge_ns, np.arange(edge_ns.size - 1) // 16, operations, Waits.of(operations, 0.99))
 
 
 def test_operations_at_even_distances_are_blurred_by_those_at_the_edges():
