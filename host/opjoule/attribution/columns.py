@@ -122,7 +122,7 @@ class PartColumns:
     group: Groups
     woken: Float64Array
     """Excess of the number of operations that woke the processor up, shape (n,); all 0 for a client that hardly waits.
-    It is used within groups, belongs to no part, and absorbs what a single operation draws beyond one
+    It belongs to no part, and absorbs what a single operation draws beyond one
     within a burst."""
     strays: float
     """Relative error with which neighbours may misjudge the power of all kinds."""
@@ -239,7 +239,7 @@ class PartColumns:
 
         return ColumnSets(
             near=marked((1, 1, 0, 1, 1), 0, 1, 1, 1),
-            far=marked((1, 0, 1, 0, 0), 1, 0, 0, 0, 1),
+            far=marked((1, 0, 1, 0, 0), 1, 0, 0, 1, 1),
             free=marked((0, 0, 1, 1, 1), 0, 1, 1, 1),
             count=marked((1, 0, 0, 0, 0), 0, 0, 0),
             strays=np.where(marked((0, 0, 0, 0, 0), 0, 0, 1), self.strays, 0.0),

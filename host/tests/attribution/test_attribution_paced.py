@@ -1,5 +1,7 @@
 """A client that begins its operations at even distances, SIMULATED: neighbours tell little of what all kinds draw."""
 
+import math
+
 import numpy as np
 import pytest
 from fitted_columns import none_long
@@ -49,12 +51,18 @@ def test_operations_at_even_distances_are_blurred_by_those_at_the_edges():
     assert missed(np.arange(10_000) * 2e-3) == pytest.approx(0.1 / (2 * 0.2), rel=0.2)
 
 
-def test_operations_in_bursts_may_cost_less_than_those_apart():
-    begin_s = np.arange(10_000) * 2e-3
-    begin_s[::50] += 0.05
-    assert (
-        missed(np.sort(np.concatenate([begin_s, np.repeat(np.arange(20.0), 500) + np.tile(np.arange(500) * 3e-5, 20)])))
-        == BURSTS_U
+def test_bursts_alone_tell_only_what_operations_in_bursts_cost():
+    """Between the bursts the distances are even: of single operations neighbours tell as little as without bursts."""
+    bursts_s = np.repeat(np.arange(20.0), 500) + np.tile(np.arange(500) * 3e-5, 20)
+    begin_s = np.sort(np.concatenate([np.arange(10_000) * 2e-3, bursts_s]))
+    assert missed(begin_s) == pytest.approx(0.1 / (2 * 0.2), rel=0.6)
+
+
+def test_a_part_is_left_for_what_operations_in_bursts_save():
+    at_random_s = np.cumsum(np.random.default_rng(1).exponential(2e-4, 100_000))
+    stalled_s = np.where(at_random_s % 0.5 < 0.02, at_random_s // 0.5 * 0.5 + 0.02, at_random_s)
+    assert missed(np.sort(stalled_s + np.arange(stalled_s.size) * 1e-9)) == pytest.approx(
+        math.hypot(BURSTS_U, 0.065), rel=0.2
     )
 
 
@@ -108,3 +116,29 @@ def test_an_operation_counts_alike_in_all_runs_of_a_paced_client():
     count = sum(of_kind[:, 0] for of_kind in columns.of_kind.values())
     some = count > 0
     assert np.ptp(columns.usual_s[some] / count[some]) < 1e-9 * columns.usual_s.max()
+
+
+def bursty_run(*, woken, saved_j=10e-6, mean_s=1.2e-4, alone_j=30e-6):
+    """Energy over the true one of operations at random, of which those soon after another save a part, beside a sync
+    that lasts for as long as they do."""
+    rng = np.random.default_rng(5)
+    begin_s = np.cumsum(rng.exponential(mean_s, 300_000))
+    woke = np.diff(begin_s, prepend=-1.0) > 35e-6
+    energy_j = alone_j - saved_j * ~woke
+    edge_s = np.arange(0.0, begin_s[-1], WINDOW_NS / NS)
+    count, singles, window_j = (
+        np.histogram(begin_s, edge_s, weights=weight)[0] for weight in (np.ones(woke.size), woke * 1.0, energy_j)
+    )
+    duration_s = np.diff(edge_s)
+    group = groups({"sync": duration_s}, duration_s, np.zeros(count.size, np.bool_), np.arange(count.size) // 48)
+    worked = Worked(count[:, None], count[:, None] * 15e-6 * rng.uniform(0.9, 1.1, (count.size, 1)))
+    more = {"woken": singles} if woken else {}
+    columns = PartColumns.of({"read": 0}, worked, none_long(count[:, None]), {"sync": duration_s}, group, 0.0, **more)
+    drawn_j = window_j + 1.0 * duration_s + rng.normal(0.0, 2e-5, count.size)
+    whole, _ = fits(columns.matrix, drawn_j, group, columns.sets, columns.parts, [slice(0, count.size)])
+    return whole.energy_j[0] / window_j.sum()
+
+
+def test_operations_that_wake_the_processor_up_have_a_column():
+    assert bursty_run(woken=True) == pytest.approx(1.0, abs=0.02)
+    assert bursty_run(woken=False) < 0.95
