@@ -120,6 +120,26 @@ def test_the_warm_up_decides_the_rate_of_the_runs_and_is_itself_as_fast_as_it_go
     assert plan_of("--rate", "full").study.after({"warm-up-1": {"throughput_per_s": 9.0}}).rate is None
 
 
+@pytest.mark.parametrize(
+    ("argv", "arrivals"),
+    [
+        (["--rate", "700"], "exponential"),
+        (["--rate", "50%"], "exponential"),
+        (["--rate", "equal"], "exponential"),
+        (["--rate", "700", "-p", "arrivals=even"], "even"),
+        (["--rate", "50%", "-p", "arrivals=even"], "even"),
+        (["-p", "target=700"], None),
+        (["--rate", "700", "--generator", "ycsb"], None),
+    ],
+)
+def test_operations_at_a_rate_come_at_random_unless_the_workload_or_ycsb_decides(tmp_path, argv, arrivals):
+    study = plan_of(*argv).study.after({"warm-up-1": {"throughput_per_s": 1400.0}})
+    study = study.at_rate(700.0) if study.rate == "equal" else study
+    with study.repeat(BoardOfPaths(tmp_path), 1, tmp_path) as steps:
+        commands = [step.runs.command for step in steps if step.name == "run"]
+    assert {settings_in(command).get("arrivals") for command in commands} == {arrivals}
+
+
 def test_no_two_workloads_of_a_measurement_have_one_tag(tmp_path):
     """Files are named by step and repeat: the load before the warm-up is not that of the first repeat."""
     for argv in (
