@@ -17,6 +17,7 @@ from opjoule.attribution.columns import BY_TIME, FOREGROUND, TAIL, WRITE_BACK, P
 from opjoule.attribution.fit import Fit, all_and_each, fits, part_energies_j
 from opjoule.attribution.likelihood import Likelihood
 from opjoule.attribution.medium import MediumColumns, MediumModels, MediumRun, medium_models
+from opjoule.attribution.overlap import sampled
 from opjoule.attribution.run_windows import CutRun, RunWindows, delay_ns
 from opjoule.attribution.sensed_medium import SensedMedium
 from opjoule.attribution.sensed_parts import SensedParts
@@ -116,7 +117,7 @@ def _window_ns(works: Sequence[Work]) -> list[int]:
     span_ns = sum(work.end_board_ns - work.start_board_ns for work in works)
     lengths_ns = []
     for work in works:
-        latency_ns = median_ns(work.operations.duration_ns) if len(work.operations) else 0.0
+        latency_ns = median_ns(sampled(work.operations).duration_ns) if len(work.operations) else 0.0
         lengths_ns.append(window_ns(work.cells.period_ns, latency_ns, span_ns))
     return lengths_ns
 

@@ -11,7 +11,7 @@ from opjoule.attribution.activities import SYNC, Intervals, background_s
 from opjoule.attribution.counters import Counters
 from opjoule.attribution.least_squares import non_negative
 from opjoule.attribution.overlap import WORKING, Waits, operations_in, sampled
-from opjoule.energy.operations.operation_table import OperationTable
+from opjoule.energy.operations.operation_table import PART_ROWS, OperationTable
 from opjoule.energy.trace.power_trace import Float64Array, Int64Array
 
 RARE: Final = 0.99
@@ -91,7 +91,9 @@ def long_ones(operations: OperationTable, waits: Waits) -> OperationTable:
     few = sampled(operations)
     rare_ns = Waits.of(few, RARE).longest_ns / WORKING
     longest_ns = np.minimum(np.minimum(rare_ns, Waits.of(few, 0.5).longest_ns + WAKE_NS), waits.longest_ns)
-    return operations.select(np.flatnonzero(operations.duration_ns > longest_ns[operations.kind]))
+    parts = [np.flatnonzero(part.duration_ns > longest_ns.take(part.kind)) for part in operations.parts()]
+    begins = range(0, len(operations), PART_ROWS)
+    return operations.select(np.concatenate([part + begin for part, begin in zip(parts, begins, strict=True)]))
 
 
 def _counted(counters: Counters, operations: OperationTable) -> tuple[Int64Array, Int64Array, Float64Array]:

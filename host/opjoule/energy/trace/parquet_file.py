@@ -158,12 +158,15 @@ def write_parquet(path: Path, schema: pa.Schema, parts: Iterable[pa.Table]) -> N
     examined = pa.concat_tables(first or [schema.empty_table()])
     stamps = [field.name for field in schema if field.type == pa.int64()]
     others = [name for name in schema.names if name not in stamps]
+    repeating = [name for name in others if _repeats(examined[name])]
     encoding = {
-        "compression": "zstd",
-        "compression_level": 1,
+        # noise and differences of stamps hardly become smaller
+        "compression": {name: "zstd" if name in repeating else "none" for name in schema.names},
+        "compression_level": dict.fromkeys(repeating, 1),
         # stamps rise by about the same from row to row, so that a dictionary does not help
         "column_encoding": dict.fromkeys(stamps, "DELTA_BINARY_PACKED"),
-        "use_dictionary": [name for name in others if _repeats(examined[name])],
+        "use_dictionary": repeating,
+        "write_statistics": [field.name for field in schema if field.type in (pa.int64(), pa.float64())],
     }
     with rewriting(path) as file, pq.ParquetWriter(file, schema, **encoding) as writer:
         waiting: list[pa.Table] = []
