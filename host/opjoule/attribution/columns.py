@@ -23,6 +23,8 @@ BY_TIME: Final = 0.5
 """Part of the energy of operations that follows their time if many of them wait; it may be from 0 to 1."""
 NEIGHBOURS_U: Final = 0.02
 """Relative standard uncertainty of the power of all kinds together as neighbouring windows determine it."""
+ALL_ALIKE: Final = 0.01
+"""Fraction of operations within bursts below which it does not matter what a single one draws beyond these."""
 FEW: Final = 16
 """Number of operations of usual length added to a neighbourhood, which may have few of its own."""
 
@@ -156,7 +158,9 @@ class PartColumns:
         usual_s = busy_s.sum(axis=0) / np.maximum(count.sum(axis=0), 1e-300)
         longer_s = beyond.far @ usual_s * waiting
         taken_s = {name: float(busy_s[:, at].sum()) for name, at in kinds.items()}
-        more = np.zeros(len(count)) if woken is None else beyond_mean(woken, count.sum(axis=1))
+        more, number = np.zeros(len(count)), count.sum(axis=1)
+        if woken is not None and 0.0 < woken.sum() < (1.0 - ALL_ALIKE) * number.sum():
+            more = beyond_mean(woken, number)
         made = cls(of_kind, of_activity, longer_s, taken_s, group, more, math.hypot(NEIGHBOURS_U, strays))
         return made.with_more_by_time(BY_TIME) if waiting else made
 
