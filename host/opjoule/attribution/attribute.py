@@ -14,7 +14,7 @@ import numpy as np
 from opjoule.attribution.activities import SYNC, Intervals, writing
 from opjoule.attribution.budgets import FitBudget, SensorBudget, sum_of_sensors
 from opjoule.attribution.columns import BY_TIME, FOREGROUND, TAIL, WRITE_BACK, PartColumns
-from opjoule.attribution.fit import Fit, all_and_each, fits, part_energies_j
+from opjoule.attribution.fit import Fit, FitBlocks, all_and_each, fits, part_energies_j
 from opjoule.attribution.likelihood import Likelihood
 from opjoule.attribution.medium import MediumColumns, MediumModels, MediumRun, medium_models
 from opjoule.attribution.overlap import sampled
@@ -57,16 +57,19 @@ def attribute_runs(works: Sequence[Work]) -> list[Attribution]:
     columns = without.with_medium(media.best)
     matrix = columns.matrix * sound[:, None]
     rows = Rows(columns.group, sound, [*columns.arrays, above_j])
+    blocks = FitBlocks.of(matrix, above_j, columns.group, columns.sets, columns.parts)
 
     def energies_of(other: PartColumns, windows_j: Float64Array = above_j) -> Float64Array:
         """Energies in the order of `columns`, shape (1 + runs, q); 0 for parts missing in `other`."""
         made = [rows.of(array) for array in other.arrays]
-        found_j = part_energies_j(made, rows.of(windows_j), columns.group, other.sets, other.parts, windows_of)
+        found_j = part_energies_j(
+            made, rows.of(windows_j), columns.group, other.sets, other.parts, windows_of, blocks.doubt
+        )
         by_name = dict(zip(other.names, found_j.T, strict=True))
         return np.stack([by_name.get(name, np.zeros(len(found_j))) for name in columns.names], axis=1)
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        first = pool.submit(fits, matrix, above_j, columns.group, columns.sets, columns.parts, windows_of)
+        first = pool.submit(fits, matrix, blocks, columns.parts, windows_of)
         rivals = (*media.alike, *media.placed, *media.held)
         rivals_j = list(pool.map(energies_of, [without.with_medium(rival) for rival in rivals]))
         waits_j = list(pool.map(energies_of, _waiting(columns)))

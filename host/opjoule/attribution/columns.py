@@ -124,8 +124,7 @@ class PartColumns:
     group: Groups
     woken: Float64Array
     """Excess of the number of operations that woke the processor up, shape (n,); all 0 for a client that hardly waits.
-    It belongs to no part, and absorbs what a single operation draws beyond one
-    within a burst."""
+    It belongs to no part, and absorbs what a single operation draws beyond one within a burst."""
     strays: float
     """Relative error with which neighbours may misjudge the power of all kinds."""
     in_syncs: Sequence[Float64Array] = ()

@@ -91,9 +91,7 @@ class Fit:
 
 def fits(
     columns: Float64Array,
-    energy_j: Float64Array,
-    group: Groups,
-    sets: ColumnSets,
+    blocks: FitBlocks,
     parts: Float64Array,
     runs: Sequence[slice],
     seed: int = 1,
@@ -103,17 +101,14 @@ def fits(
     The power of a part is the same in all runs; its duration differs.
 
     Args:
-        columns: activity in each window, shape (n, p).
-        energy_j: energy of each window above idle, shape (n,).
+        columns: activity in each window, shape (n, p), of which the blocks were made.
         parts: 1 where a column belongs to a part, shape (q, p); columns unused between groups belong to no part.
     """
-    scale = _scale(columns)
-    blocks = _Blocks.of(columns / scale, energy_j, group, sets)
     x = blocks.solution
     drawn = blocks.drawn(x != 0, seed)
 
     def of(windows: slice) -> Fit:
-        wanted = parts * (columns[windows].sum(axis=0) / scale)
+        wanted = parts * (columns[windows].sum(axis=0) / blocks.scale)
         free_u_j, independent = blocks.free_u(wanted)
         widening = np.array([student_t(max(int(count), 1)) / COVERAGE_FACTOR for count in independent])
         scatter_u_j = np.maximum((drawn @ wanted.T).std(axis=0, ddof=1), free_u_j) * widening
@@ -126,7 +121,7 @@ def fits(
             model_u_j=np.zeros(len(wanted)),
             independent=independent,
             shift_per_j=wanted @ blocks.shift_per_j,
-            coefficients=x / scale,
+            coefficients=x / blocks.scale,
         )
 
     return [of(windows) for windows in all_and_each(len(columns), runs)]
@@ -144,8 +139,9 @@ def part_energies_j(
     sets: ColumnSets,
     parts: Float64Array,
     runs: Sequence[slice],
+    doubt: float = 1.0,
 ) -> Float64Array:
-    """Energies of the parts as from `fits`, without intervals, shape (1 + runs, q)."""
+    """Energies of the parts as from `fits`, without intervals, shape (1 + runs, q); `doubt` as in FitBlocks."""
     scale = np.sqrt(np.concatenate([array.mean_square for array in arrays]))
     scale[scale == 0] = 1.0
     equations = Equations.together(arrays, energy, group, sets.near, sets.far).scaled(scale)
@@ -153,7 +149,7 @@ def part_energies_j(
     sums = np.concatenate(
         [np.stack([array.columns[:, some].sum(axis=1) for some in windows_of], axis=1) for array in arrays]
     )
-    solution, _, _ = _iterated(equations, sums[:, 0] / scale, float(energy.columns.sum()), sets)
+    solution, _, _ = _iterated(equations, sums[:, 0] / scale, float(energy.columns.sum()), sets, doubt)
     return np.asarray((parts * (solution / scale) @ sums).T, np.float64)
 
 
@@ -172,9 +168,14 @@ def _with_time(columns: Float64Array, energy_j: Float64Array, group: Groups, set
 
 
 @dataclass(frozen=True)
-class _Blocks:
+class FitBlocks:
     """The windows as blocks: normal equations and sums of each block, and the solution of all together."""
 
+    scale: Float64Array
+    """Root mean square of each column, shape (p,)."""
+    doubt: float
+    """Factor of the residual variance between groups: their courses are simplified (COURSE_U), so that the sum of all
+    kinds is known less well between groups than the residuals say."""
     gram: Float64Array
     """Normal equations with the sets weighted by inverse variance, shape (b, p, p)."""
     moment: Float64Array
@@ -196,27 +197,52 @@ class _Blocks:
 
     @classmethod
     def of(
-        cls,
-        columns: Float64Array,
-        energy_j: Float64Array,
-        group: Groups,
-        sets: ColumnSets,
-    ) -> _Blocks:
+        cls, columns: Float64Array, energy_j: Float64Array, group: Groups, sets: ColumnSets, parts: Float64Array
+    ) -> FitBlocks:
+        """Solves twice: the first solution shows how much to doubt the groups.
+
+        Args:
+            columns: activity in each window, shape (n, p).
+            energy_j: energy of each window above idle, shape (n,).
+            parts: as in `fits`.
+        """
+        scale = _scale(columns)
+        columns = columns / scale
         with_time = _with_time(columns, energy_j, group, sets)
-        equations = with_time.without_last()
-        total, whole_j = columns.sum(axis=0) * sets.far, float(energy_j.sum())
-        x, variance, known = _iterated(equations, columns.sum(axis=0), whole_j, sets)
-        gram, moment = equations.weighted(variance)
         starts = np.flatnonzero(np.diff(group.block, prepend=-1))
+        sums = np.add.reduceat(columns, starts, axis=0) * sets.far, np.add.reduceat(energy_j, starts)
+
+        def solved(doubt: float) -> FitBlocks:
+            return cls._solved(scale, doubt, with_time, *sums, columns.sum(axis=0), sets)
+
+        first = solved(1.0)
+        return solved(first.doubted(parts, parts * columns.sum(axis=0)))
+
+    @classmethod
+    def _solved(
+        cls,
+        scale: Float64Array,
+        doubt: float,
+        with_time: Equations,
+        sums: Float64Array,
+        sums_j: Float64Array,
+        total: Float64Array,
+        sets: ColumnSets,
+    ) -> FitBlocks:
+        equations = with_time.without_last()
+        x, variance, known = _iterated(equations, total, float(sums_j.sum()), sets, doubt)
+        gram, moment = equations.weighted(variance)
         even = np.einsum("bsi,s->i", with_time.gram[:, :, -1, :-1], 1.0 / variance)
-        shift = _summing(gram.sum(axis=0), even, total, 1.0, known)
-        far = np.einsum("bsij,s->ij", with_time.gram[:, 1:], 1.0 / variance[1:])
+        shift = _summing(gram.sum(axis=0), even, total * sets.far, 1.0, known)
+        far = np.einsum("bsij,s->ij", with_time.gram[:, 1:], doubt / variance[1:])
         course = far[:-1, :-1] - np.outer(far[:-1, -1], far[:-1, -1]) / far[-1, -1]
         return cls(
+            scale,
+            doubt,
             gram,
             moment,
-            np.add.reduceat(columns, starts, axis=0) * sets.far,
-            np.add.reduceat(energy_j, starts),
+            sums,
+            sums_j,
             sets.free,
             known,
             x,
@@ -269,32 +295,29 @@ class _Blocks:
         neighbours tell of all kinds together makes it smaller.
         """
         kinds = parts[-1] @ parts[:-1].T > 0
-        rows = [*np.flatnonzero(~kinds).tolist(), len(parts) - 1]
-        own = parts[rows[:-1]] * np.abs(self.solution)  # a part of several columns has the course of its energy
-        weight = own.sum(axis=1, keepdims=True)
-        own = np.where(weight > 0.0, own / np.where(weight > 0.0, weight, 1.0), parts[rows[:-1]])
-        unit = np.concatenate([own, parts[-1:], parts[-1:]])
-        unit[-2:] *= self.solution * np.stack([~self.free, self.free])
-        together = unit @ self.course @ unit.T
-        varies = np.diag(together) > 1e-300  # rounding makes the variance of a constant part tiny or negative
-        size = np.sqrt(np.where(varies, np.diag(together), 1.0))
-        alike = np.where(np.outer(varies, varies), np.clip(together / np.outer(size, size), -1.0, 1.0), 0.0)
-        np.fill_diagonal(alike, 1.0)
-        known = np.zeros(len(alike))
-        known[-2] = self._neighbours_information(wanted[-1]) / size[-2] ** 2
-        variance = np.diag(inverse(alike + np.diag(known)))
+        courses = _Courses.of(self, parts)
+        known = np.zeros(len(courses.alike))
+        known[-2] = self._neighbours_information(wanted[-1]) * self.doubt / courses.size[-2] ** 2
+        variance = np.diag(inverse(courses.alike + np.diag(known)))
         inflation = np.sqrt(np.maximum(variance - 1.0, 0.0))
         if known[-2]:
             alone = 1.0 / np.maximum(1.0 / variance[-2] - known[-2], 1e-300)
             inflation[-2] = (1.0 - known[-2] * variance[-2]) * np.sqrt(np.maximum(alone - 1.0, 0.0))
-        coefficient = np.concatenate([parts[rows[:-1]] @ self.solution, [1.0, 1.0]])
-        strayed_j = np.sqrt(alike**2 @ (coefficient * size) ** 2)
-        total = np.append((wanted[rows[:-1]] * own).sum(axis=1), wanted[-1] @ self.solution)
+        total = np.append((wanted[courses.rows[:-1]] * courses.own).sum(axis=1), wanted[-1] @ self.solution)
         u_j = np.zeros(len(parts))
-        u_j[rows] = COURSE_U * (inflation * strayed_j / size)[:-1] * total
+        u_j[courses.rows] = COURSE_U * (inflation * courses.strayed / courses.size)[:-1] * total
         energy_j = wanted @ self.solution
         u_j[:-1][kinds] = u_j[-1] * np.abs(energy_j[:-1][kinds]) / max(abs(energy_j[-1]), 1e-300)
         return u_j
+
+    def doubted(self, parts: Float64Array, wanted: Float64Array) -> float:
+        """Factor of the residual variance between groups with which the error of the courses is part of it; 1 if
+        neighbours do not show the sum of all kinds, which then rests on the groups alone."""
+        if not self._neighbours_information(wanted[-1]):
+            return 1.0
+        courses = _Courses.of(self, parts)
+        alone = float(inverse(courses.alike)[-2, -2])
+        return 1.0 + COURSE_U**2 * max(1.0 - 1.0 / alone, 0.0) * float(courses.strayed[-2]) ** 2
 
     def _neighbours_information(self, wanted: Float64Array) -> float:
         """Inverse relative variance of a sum from neighbours alone; 0 if they do not show it."""
@@ -305,16 +328,52 @@ class _Blocks:
         return energy_j**2 / variance if seen else 0.0
 
 
+@dataclass(frozen=True)
+class _Courses:
+    """How alike the courses of the parts are between groups, with all kinds as one: the last row but one, and what of
+    them may have either sign, the last."""
+
+    rows: list[int]
+    """Part of each row but the last."""
+    own: Float64Array
+    """Weights of the columns in the course of each part, without all kinds, shape (r - 2, p)."""
+    alike: Float64Array
+    """Correlations, shape (r, r)."""
+    size: Float64Array
+    """Root of the information on a part's coefficient if no other were like it, shape (r,)."""
+    strayed: Float64Array
+    """Variation of the parts that are like it, in units of the residual, shape (r,)."""
+
+    @classmethod
+    def of(cls, blocks: FitBlocks, parts: Float64Array) -> _Courses:
+        """Courses of the energies of a solution."""
+        kinds = parts[-1] @ parts[:-1].T > 0
+        rows = [*np.flatnonzero(~kinds).tolist(), len(parts) - 1]
+        own = parts[rows[:-1]] * np.abs(blocks.solution)  # a part of several columns has the course of its energy
+        weight = own.sum(axis=1, keepdims=True)
+        own = np.where(weight > 0.0, own / np.where(weight > 0.0, weight, 1.0), parts[rows[:-1]])
+        unit = np.concatenate([own, parts[-1:], parts[-1:]])
+        unit[-2:] *= blocks.solution * np.stack([~blocks.free, blocks.free])
+        together = unit @ blocks.course @ unit.T
+        varies = np.diag(together) > 1e-300  # rounding makes the variance of a constant part tiny or negative
+        size = np.sqrt(np.where(varies, np.diag(together), 1.0))
+        alike = np.where(np.outer(varies, varies), np.clip(together / np.outer(size, size), -1.0, 1.0), 0.0)
+        np.fill_diagonal(alike, 1.0)
+        coefficient = np.concatenate([parts[rows[:-1]] @ blocks.solution, [1.0, 1.0]])
+        return cls(rows, own, alike, size, np.sqrt(alike**2 @ (coefficient * size) ** 2))
+
+
 def _iterated(
-    equations: Equations, total: Float64Array, whole_j: float, sets: ColumnSets
+    equations: Equations, total: Float64Array, whole_j: float, sets: ColumnSets, doubt: float = 1.0
 ) -> tuple[Float64Array, Float64Array, Float64Array]:
-    """Coefficients, residual variance of each set, and prior information on coefficients, by iteration."""
+    """Coefficients, variance of each set, and prior information on coefficients, by iteration; `doubt` as in
+    FitBlocks."""
     x, variance, known = np.zeros(total.size), np.ones(equations.rows.size), np.zeros(total.size)
     for _ in range(_ROUNDS):
         gram, moment = equations.weighted(variance)
         summed = _summing(gram.sum(axis=0), moment.sum(axis=0), total * sets.far, whole_j, known)
         x = non_negative(*summed, sets.free, x != 0)
-        variance = equations.variance(x)
+        variance = equations.variance(x) * np.array([1.0, doubt, doubt])
         strayed_j = sets.strays * float(total[sets.count] @ x[sets.count])
         significant = (total > 0.0) & (strayed_j > _NO_POWER * abs(whole_j) * total)
         known = np.where(significant, (total / np.where(significant, strayed_j, 1.0)) ** 2, 0.0)

@@ -164,9 +164,9 @@ def misjudged(edge_board_ns: Int64Array, near: IntArray, operations: OperationTa
     """Relative error with which neighbouring windows may misjudge the energy of operations of a mostly waiting client.
 
     If operations come at regular intervals, neighbours differ only by the operations at their edges, whose energy is on
-    both sides; moving the edges by BLUR_NS shows how much that is. If operations come in bursts, one within a burst
-    costs less than a single one: the number of those that woke the processor up is a column of its own, and BURSTS_U is
-    left. 0 for a client that is engaged for more than half of its time.
+    both sides; moving the edges by BLUR_NS shows how much that is at most. If operations come in bursts, one within a
+    burst costs less than a single one: the number of those that woke the processor up is a column of its own, and
+    BURSTS_U is left. 0 for a client that is engaged for more than half of its time.
     """
     first, last, chosen = _busiest(edge_board_ns, operations)
     if engaged(operations) >= ENGAGED_MIN or last - first < WINDOWS_MIN:
@@ -177,7 +177,8 @@ def misjudged(edge_board_ns: Int64Array, near: IntArray, operations: OperationTa
     more = beyond_mean(_number(edges_ns, chosen.select(woken(chosen)), waits), count)[:, None]
     blurred = (apart.left(more, later - count) + apart.left(more, sooner - count)) / 2
     bursts = float(np.mean(apart.of(count) ** 2)) > BURSTS_FROM * len(chosen) / count.size
-    return min(math.hypot(blurred / (2.0 * apart.left(more, count)), BURSTS_U * bursts), 1.0)
+    bound = blurred / (2.0 * apart.left(more, count))  # rectangular: JCGM 100:2008, 4.3.7
+    return min(math.hypot(bound / math.sqrt(3.0), BURSTS_U * bursts), 1.0)
 
 
 def _number(edge_ns: Int64Array, operations: OperationTable, waits: Waits) -> Float64Array:

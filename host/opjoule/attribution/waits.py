@@ -91,9 +91,10 @@ def long_ones(operations: OperationTable, waits: Waits) -> OperationTable:
     few = sampled(operations)
     rare_ns = Waits.of(few, RARE).longest_ns / WORKING
     longest_ns = np.minimum(np.minimum(rare_ns, Waits.of(few, 0.5).longest_ns + WAKE_NS), waits.longest_ns)
-    parts = [np.flatnonzero(part.duration_ns > longest_ns.take(part.kind)) for part in operations.parts()]
-    begins = range(0, len(operations), PART_ROWS)
-    return operations.select(np.concatenate([part + begin for part, begin in zip(parts, begins, strict=True)]))
+    found = [np.zeros(0, np.intp)]
+    for number, part in enumerate(operations.parts()):
+        found.append(np.flatnonzero(part.duration_ns > longest_ns.take(part.kind)) + number * PART_ROWS)
+    return operations.select(np.concatenate(found))
 
 
 def _counted(counters: Counters, operations: OperationTable) -> tuple[Int64Array, Int64Array, Float64Array]:

@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
-from fitted_columns import none_long
+from fitted_columns import fit, none_long
 from opjoule.attribution.activities import Intervals, background_s, changes_ns
 from opjoule.attribution.columns import BY_TIME, PartColumns, beyond_count
-from opjoule.attribution.fit import fits
 from opjoule.attribution.medium import MediumColumns
 from opjoule.attribution.overlap import Worked
 from opjoule.attribution.verdict import too_short
@@ -154,8 +153,9 @@ def test_quick_neighbourhoods_do_not_decide_what_an_operation_costs():
     columns = PartColumns.of({"read": 0, "update": 1}, Worked(count, busy_s), none_long(count), {}, group, 0.0)
     true_j = read_j * count[:, 0], update_w * busy_s[:, 1]
     idle_j = np.repeat(rng.normal(0.0, 2e-3, windows // 32), 32)
-    (fit,) = fits(columns.matrix, sum(true_j) + idle_j - idle_j.mean(), group, columns.sets, columns.parts, [])
-    assert fit.energy_j[:2] == pytest.approx(np.sum(true_j, axis=1), rel=0.02)
+    energy_j = sum(true_j) + idle_j - idle_j.mean()
+    fitted_run = fit(columns.matrix, energy_j, group, columns.sets, columns.parts)
+    assert fitted_run.energy_j[:2] == pytest.approx(np.sum(true_j, axis=1), rel=0.02)
 
 
 def test_operations_that_wait_do_not_change_what_the_others_cost():
@@ -174,7 +174,7 @@ def test_operations_that_wait_do_not_change_what_the_others_cost():
     def fit_of(long):
         operations = Worked(count + waited, worked_s + waited_s)
         columns = PartColumns.of({"read": 0, "update": 1}, operations, long, {}, group, 0.0)
-        return fitted_with(columns, energy_j - energy_j.mean() + true_j.sum() / windows)[0]
+        return fitted_with(columns, energy_j - energy_j.mean() + true_j.sum() / windows)
 
     true_j = true_j.sum(axis=0)
     told, untold = fit_of(Worked(waited, waited_s + waited * usual_s)), fit_of(none_long(count))
@@ -207,14 +207,14 @@ def with_syncs(syncs_differ):
 @pytest.mark.parametrize("syncs_differ", [False, True])
 def test_syncs_in_which_the_medium_writes_less_cost_operations_nothing(syncs_differ):
     columns, medium, energy_j, true_j = with_syncs(syncs_differ)
-    (fit,) = fitted_with(columns.with_medium(medium), energy_j)
-    assert fit.energy_j[:2] == pytest.approx(true_j, rel=0.02)
-    (alone,) = fitted_with(columns, energy_j)
+    fitted_run = fitted_with(columns.with_medium(medium), energy_j)
+    assert fitted_run.energy_j[:2] == pytest.approx(true_j, rel=0.02)
+    alone = fitted_with(columns, energy_j)
     assert (alone.energy_j[0] > 1.1 * true_j[0]) == syncs_differ
 
 
 def fitted_with(columns, energy_j):
-    return fits(columns.matrix, energy_j, columns.group, columns.sets, columns.parts, [])
+    return fit(columns.matrix, energy_j, columns.group, columns.sets, columns.parts)
 
 
 def test_operations_of_uneven_length_move_no_energy_between_their_kind_and_the_rest():

@@ -2,7 +2,7 @@
 
 import numpy as np
 from opjoule.attribution.columns import NEIGHBOURS_U, ColumnSets
-from opjoule.attribution.fit import fits
+from opjoule.attribution.fit import FitBlocks, fits
 from opjoule.attribution.overlap import Worked
 from opjoule.attribution.verdict import verdicts
 from opjoule.attribution.window_groups import groups
@@ -13,9 +13,10 @@ PARTS = np.array([[1.0, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [1, 1, 0, 0]])
 NAMES = ("read", "update", "write_back", "foreground")
 
 
-def fit(*windows):
+def fit(columns, energy_j, group, sets, parts):
     """Fits all windows as one run."""
-    (fitted_run,) = fits(*windows, [])
+    blocks = FitBlocks.of(columns, energy_j, group, sets, parts)
+    (fitted_run,) = fits(columns, blocks, parts, [])
     return fitted_run
 
 
