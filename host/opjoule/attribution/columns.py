@@ -23,8 +23,6 @@ BY_TIME: Final = 0.5
 """Part of the energy of operations that follows their time if many of them wait; it may be from 0 to 1."""
 NEIGHBOURS_U: Final = 0.02
 """Relative standard uncertainty of the power of all kinds together as neighbouring windows determine it."""
-ALL_ALIKE: Final = 0.01
-"""Fraction of operations within bursts below which it does not matter what a single one draws beyond these."""
 FEW: Final = 16
 """Number of operations of usual length added to a neighbourhood, which may have few of its own."""
 
@@ -123,8 +121,8 @@ class PartColumns:
     """Busy time of all operations of each kind."""
     group: Groups
     woken: Float64Array
-    """Excess of the number of operations that woke the processor up, shape (n,); all 0 for a client that hardly waits.
-    It belongs to no part, and absorbs what a single operation draws beyond one within a burst."""
+    """Excess of the number of operations that woke the processor up, shape (n,); all 0 if nearly all or none did. It
+    belongs to no part, and absorbs what a single operation draws beyond one within a burst."""
     strays: float
     """Relative error with which neighbours may misjudge the power of all kinds."""
     in_syncs: Sequence[Float64Array] = ()
@@ -157,9 +155,7 @@ class PartColumns:
         usual_s = busy_s.sum(axis=0) / np.maximum(count.sum(axis=0), 1e-300)
         longer_s = beyond.far @ usual_s * waiting
         taken_s = {name: float(busy_s[:, at].sum()) for name, at in kinds.items()}
-        more, number = np.zeros(len(count)), count.sum(axis=1)
-        if woken is not None and 0.0 < woken.sum() < (1.0 - ALL_ALIKE) * number.sum():
-            more = beyond_mean(woken, number)
+        more = np.zeros(len(count)) if woken is None else beyond_mean(woken, count.sum(axis=1))
         made = cls(of_kind, of_activity, longer_s, taken_s, group, more, math.hypot(NEIGHBOURS_U, strays))
         return made.with_more_by_time(BY_TIME) if waiting else made
 

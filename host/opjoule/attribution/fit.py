@@ -46,7 +46,7 @@ class Fit:
     model_u_j: Float64Array
     """Part of it from the disagreement of models of the medium that the windows do not distinguish, shape (q,)."""
     independent: Float64Array
-    """Effective number of independent blocks behind each part, shape (q,)."""
+    """Effective number of independent blocks behind each part, more if little of it rests on blocks, shape (q,)."""
     shift_per_j: Float64Array
     """Change of each part if the whole changes by 1 J spread evenly over time, shape (q,)."""
     coefficients: Float64Array
@@ -109,8 +109,8 @@ def fits(
 
     def of(windows: slice) -> Fit:
         wanted = parts * (columns[windows].sum(axis=0) / blocks.scale)
-        free_u_j, independent = blocks.free_u(wanted)
-        widening = np.array([student_t(max(int(count), 1)) / COVERAGE_FACTOR for count in independent])
+        free_u_j, of_scatter, independent = blocks.free_u(wanted)
+        widening = np.array([student_t(max(int(count), 1)) / COVERAGE_FACTOR for count in of_scatter])
         scatter_u_j = np.maximum((drawn @ wanted.T).std(axis=0, ddof=1), free_u_j) * widening
         simplified_u_j = np.hypot(blocks.simplified_u_j(parts, wanted), blocks.neighbours_u_j(wanted))
         return Fit(
@@ -149,7 +149,7 @@ def part_energies_j(
     sums = np.concatenate(
         [np.stack([array.columns[:, some].sum(axis=1) for some in windows_of], axis=1) for array in arrays]
     )
-    solution, _, _ = _iterated(equations, sums[:, 0] / scale, float(energy.columns.sum()), sets, doubt)
+    solution, _, _, _ = _iterated(equations, sums[:, 0] / scale, float(energy.columns.sum()), sets, doubt)
     return np.asarray((parts * (solution / scale) @ sums).T, np.float64)
 
 
@@ -187,6 +187,8 @@ class FitBlocks:
     free: BoolArray
     known: Float64Array
     """Prior information on coefficients that are about zero: inverse variance, else 0, shape (p,)."""
+    sum_weight: float
+    """Weight of the row that makes the parts add up to the whole."""
     solution: Float64Array
     near: Float64Array
     """Normal equations within groups, weighted, with the prior information, shape (p, p)."""
@@ -230,10 +232,10 @@ class FitBlocks:
         sets: ColumnSets,
     ) -> FitBlocks:
         equations = with_time.without_last()
-        x, variance, known = _iterated(equations, total, float(sums_j.sum()), sets, doubt)
+        x, variance, known, sum_weight = _iterated(equations, total, float(sums_j.sum()), sets, doubt)
         gram, moment = equations.weighted(variance)
         even = np.einsum("bsi,s->i", with_time.gram[:, :, -1, :-1], 1.0 / variance)
-        shift = _summing(gram.sum(axis=0), even, total * sets.far, 1.0, known)
+        shift = _summing(gram.sum(axis=0), even, total * sets.far, 1.0, known, sum_weight)
         far = np.einsum("bsij,s->ij", with_time.gram[:, 1:], doubt / variance[1:])
         course = far[:-1, :-1] - np.outer(far[:-1, -1], far[:-1, -1]) / far[-1, -1]
         return cls(
@@ -245,6 +247,7 @@ class FitBlocks:
             sums_j,
             sets.free,
             known,
+            sum_weight,
             x,
             equations.gram[:, 0].sum(axis=0) / variance[0] + np.diag(known),
             course,
@@ -259,18 +262,20 @@ class FitBlocks:
         gram = (taken @ self.gram.reshape(blocks, -1)).reshape(REPLICATES, p, p)
         moment, total, whole_j = taken @ self.moment, taken @ self.total, taken @ self.whole_j
         drawn = zip(gram, moment, total, whole_j, strict=True)
-        solved = [non_negative(*_summing(*equations, self.known), self.free, start) for equations in drawn]
+        solved = [
+            non_negative(*_summing(*equations, self.known, self.sum_weight), self.free, start) for equations in drawn
+        ]
         return np.stack(solved)
 
-    def free_u(self, wanted: Float64Array) -> tuple[Float64Array, Float64Array]:
-        """Standard uncertainty of sums without the non-negativity constraint, and effective number of blocks."""
+    def free_u(self, wanted: Float64Array) -> tuple[Float64Array, Float64Array, Float64Array]:
+        """Standard uncertainty of sums without the non-negativity constraint, effective number of blocks behind it, and
+        the same with what is known of neighbours, which rests on no block. Source: JCGM 100:2008, G.4.1."""
         gram, moment = self.gram.sum(axis=0), self.moment.sum(axis=0)
         total, whole_j = self.total.sum(axis=0), float(self.whole_j.sum())
-        weight = _sum_weight(gram, total)
-        bound = _summing(gram, moment, total, whole_j, self.known)
+        bound = _summing(gram, moment, total, whole_j, self.known, self.sum_weight)
         spread = inverse(bound[0])
         x = spread @ bound[1]
-        score = self.moment - self.gram @ x + weight * np.outer(self.whole_j - self.total @ x, total)
+        score = self.moment - self.gram @ x + self.sum_weight * np.outer(self.whole_j - self.total @ x, total)
         blocks = self.whole_j.size
         influence = score @ spread @ wanted.T
         free_u_j = np.sqrt((influence**2).sum(axis=0) * blocks / max(blocks - 1, 1))
@@ -280,12 +285,14 @@ class FitBlocks:
         # directions without data were left at zero: a sum that depends on them is unknown
         unseen = np.linalg.norm(wanted - wanted @ spread @ bound[0], axis=1)
         lost = unseen > UNSEEN * np.linalg.norm(wanted, axis=1)
-        return np.where(lost, abs(whole_j) + free_u_j, free_u_j), independent
+        of_blocks, of_prior = weights.sum(axis=1), way**2 @ self.known
+        with_prior = independent * ((of_blocks + of_prior) / np.maximum(of_blocks, 1e-300)) ** 2
+        return np.where(lost, abs(whole_j) + free_u_j, free_u_j), independent, with_prior
 
     def neighbours_u_j(self, wanted: Float64Array) -> Float64Array:
         """Uncertainty of sums from how far neighbours may misjudge the power of all kinds (ColumnSets.strays)."""
         gram, total = self.gram.sum(axis=0), self.total.sum(axis=0)
-        spread = inverse(_summing(gram, total, total, 0.0, self.known)[0])
+        spread = inverse(_summing(gram, total, total, 0.0, self.known, self.sum_weight)[0])
         return np.asarray(np.abs(wanted @ spread) @ np.sqrt(self.known), np.float64)
 
     def simplified_u_j(self, parts: Float64Array, wanted: Float64Array) -> Float64Array:
@@ -365,30 +372,41 @@ class _Courses:
 
 def _iterated(
     equations: Equations, total: Float64Array, whole_j: float, sets: ColumnSets, doubt: float = 1.0
-) -> tuple[Float64Array, Float64Array, Float64Array]:
-    """Coefficients, variance of each set, and prior information on coefficients, by iteration; `doubt` as in
-    FitBlocks."""
+) -> tuple[Float64Array, Float64Array, Float64Array, float]:
+    """Coefficients, variance of each set, prior information on coefficients, and weight of the sum, by iteration;
+    `doubt` as in FitBlocks."""
     x, variance, known = np.zeros(total.size), np.ones(equations.rows.size), np.zeros(total.size)
+    squares = np.einsum("bsii->s", equations.gram)
+    sum_weight = 0.0
     for _ in range(_ROUNDS):
         gram, moment = equations.weighted(variance)
-        summed = _summing(gram.sum(axis=0), moment.sum(axis=0), total * sets.far, whole_j, known)
+        sum_weight = _sum_weight(squares[1:] / variance[1:], total * sets.far)
+        summed = _summing(gram.sum(axis=0), moment.sum(axis=0), total * sets.far, whole_j, known, sum_weight)
         x = non_negative(*summed, sets.free, x != 0)
         variance = equations.variance(x) * np.array([1.0, doubt, doubt])
         strayed_j = sets.strays * float(total[sets.count] @ x[sets.count])
         significant = (total > 0.0) & (strayed_j > _NO_POWER * abs(whole_j) * total)
         known = np.where(significant, (total / np.where(significant, strayed_j, 1.0)) ** 2, 0.0)
-    return x, variance, known
+    return x, variance, known, sum_weight
 
 
 def _summing(
-    gram: Float64Array, moment: Float64Array, total: Float64Array, whole_j: float, known: Float64Array
+    gram: Float64Array,
+    moment: Float64Array,
+    total: Float64Array,
+    whole_j: float,
+    known: Float64Array,
+    sum_weight: float,
 ) -> tuple[Float64Array, Float64Array]:
     """Normal equations that also make the parts add up to the whole, with prior information `known`."""
-    weight = _sum_weight(gram, total)
-    return gram + weight * np.outer(total, total) + np.diag(known), moment + weight * whole_j * total
+    return gram + sum_weight * np.outer(total, total) + np.diag(known), moment + sum_weight * whole_j * total
 
 
-def _sum_weight(gram: Float64Array, total: Float64Array) -> float:
-    """Weight of the sum; 0 if there was no activity, as may happen in drawn blocks: there is nothing to add up."""
-    square, all_squares = float(total @ total), float(np.trace(gram))
+def _sum_weight(squares: Float64Array, total: Float64Array) -> float:
+    """Weight of the sum, from all squares of the columns between groups, weighted; 0 without activity, which leaves
+    nothing to add up.
+
+    Those within groups are no measure of it: they are so many that the sum would hide what groups tell.
+    """
+    square, all_squares = float(total @ total), float(squares.sum())
     return _SUM_WEIGHT * all_squares / square if square > 1e-200 * all_squares else 0.0

@@ -160,6 +160,12 @@ def woken(operations: OperationTable) -> BoolArray:
     return made
 
 
+def single(operations: OperationTable) -> OperationTable | None:
+    """The operations that woke the processor up; None if nearly all did, or none."""
+    part = float(woken(operations.select(slice(0, OPERATIONS))).mean())
+    return operations.select(woken(operations)) if ALL_ALIKE < part < 1.0 - ALL_ALIKE else None
+
+
 def misjudged(edge_board_ns: Int64Array, near: IntArray, operations: OperationTable, waits: Waits) -> float:
     """Relative error with which neighbouring windows may misjudge the energy of operations of a mostly waiting client.
 
@@ -218,6 +224,9 @@ it is 1 for random arrivals."""
 BURSTS_U: Final = 0.03
 """Relative error that is left for operations in bursts, beside the column of those that woke the processor up: what a
 single one draws beyond one within a burst also depends on how long the processor has slept."""
+ALL_ALIKE: Final = 0.01
+"""Fraction of operations within bursts, or of single ones, below which it does not matter what they draw beyond the
+others."""
 PAUSE_NS: Final = 20_000
 """Pause of a thread from which it has slept: Linux wakes it up at least its timer slack later, 50 us (prctl(2))."""
 CHANGE_PERIODS: Final = 2
@@ -261,10 +270,10 @@ class RunWindows:
         kinds = {work.operations.kinds[at]: at for at in np.flatnonzero(count.any(axis=0)).tolist()}
         activities = {name: column for name, column in seconds.items() if column.any()}
         strays = misjudged(windows.edge_board_ns, run.near, work.operations, waits)
-        single = work.operations.select(woken(work.operations)) if strays else None
+        alone = single(work.operations)
 
         def columns_of(number_in: Callable[[OperationTable], Worked], worked: Worked) -> PartColumns:
-            woke = None if single is None else number_in(single).number.sum(axis=1)
+            woke = None if alone is None else number_in(alone).number.sum(axis=1)
             often = waits.frequent
             return PartColumns.of(kinds, worked, number_in(long), activities, group, strays, woken=woke, waiting=often)
 
