@@ -62,9 +62,8 @@ def attribute_runs(works: Sequence[Work]) -> list[Attribution]:
     def energies_of(other: PartColumns, windows_j: Float64Array = above_j) -> Float64Array:
         """Energies in the order of `columns`, shape (1 + runs, q); 0 for parts missing in `other`."""
         made = [rows.of(array) for array in other.arrays]
-        found_j = part_energies_j(
-            made, rows.of(windows_j), columns.group, other.sets, other.parts, windows_of, blocks.doubt
-        )
+        of_fit = columns.group, other.sets, other.parts, windows_of, blocks.doubt
+        found_j = part_energies_j(made, rows.of(windows_j), *of_fit)
         by_name = dict(zip(other.names, found_j.T, strict=True))
         return np.stack([by_name.get(name, np.zeros(len(found_j))) for name in columns.names], axis=1)
 

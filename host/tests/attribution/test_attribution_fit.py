@@ -23,13 +23,22 @@ def test_what_neighbours_say_of_all_kinds_together_is_believed_to_two_per_cent()
 
 def test_columns_that_stray_are_in_the_interval_of_an_activity_that_hardly_goes_its_own_way():
     """The kinds draw one per cent as the activity goes, which no scatter shows: an error of many times its size."""
-    estimate, columns, _ = fitted(own_variation=0.01, strays=0.01)
+    estimate, columns, _ = fitted(own_variation=0.01, strays=0.01, neighbours_u=1.0)
     true_j = 1e-3 * columns[:, 2].sum()
     at = NAMES.index("write_back")
     error_j = abs(estimate.energy_j[at] - true_j)
     assert 4 * estimate.scatter_u_j[at] < error_j < 2 * estimate.standard_u_j[at]
-    apart, *_ = fitted(strays=0.01)
+    apart, *_ = fitted(strays=0.01, neighbours_u=1.0)
     assert apart.simplified_u_j[at] < 0.01 * apart.energy_j[at]
+
+
+def test_neighbours_that_tell_the_sum_of_the_kinds_tell_an_activity_that_hardly_goes_its_own_way():
+    alone, columns, true_j = fitted(own_variation=0.01, strays=0.01, neighbours_u=1.0)
+    told, *_ = fitted(own_variation=0.01, strays=0.01)
+    at = NAMES.index("write_back")
+    for part, of_part_j in ((at, 1e-3 * columns[:, 2].sum()), (-1, true_j)):
+        assert told.standard_u_j[part] < 0.4 * alone.standard_u_j[part]
+        assert abs(told.energy_j[part] - of_part_j) < 2 * told.standard_u_j[part]
 
 
 @pytest.mark.parametrize(
@@ -65,7 +74,7 @@ def test_a_part_without_a_course_of_its_own_strays_from_none():
 
 def test_the_width_alone_says_whether_a_part_is_told():
     assert not any(reasons(*fitted(own_variation=0.2)[:2]).values())
-    estimate, columns, _ = fitted(own_variation=0.001)
+    estimate, columns, _ = fitted(own_variation=0.001, neighbours_u=1.0)
     said = reasons(estimate, columns)
     assert said["write_back"].startswith(f"{Cause.COLLINEAR}: write_back ")
     assert said["read"].startswith(f"{Cause.COLLINEAR}: read ") and said["read"].endswith(" write_back")

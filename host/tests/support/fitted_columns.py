@@ -20,17 +20,27 @@ def fit(columns, energy_j, group, sets, parts):
     return fitted_run
 
 
-def fitted(*, wander_j=0.0, near_too_steep=1.0, own_variation=1.0, strays=0.0, steady=False, seed=1):
+def fitted(
+    *,
+    wander_j=0.0,
+    near_too_steep=1.0,
+    own_variation=1.0,
+    strays=0.0,
+    steady=False,
+    neighbours_u=NEIGHBOURS_U,
+    seed=1,
+):
     """Fits two kinds whose load changes every second, and an activity that follows them or varies independently.
 
     Args:
+        neighbours_u: relative uncertainty of what neighbours tell of both kinds together.
         strays: share of the kinds' energy that follows the activity's independent variation.
         steady: whether the activity is constant.
     """
     rng = np.random.default_rng(seed)
-    load = np.repeat(rng.uniform(0, 40, COUNT // 100), 100)
+    load = np.repeat(rng.uniform(0, 40, COUNT // 128), 128)
     count = np.stack([rng.poisson(load), rng.poisson(load)], axis=1).astype(float)
-    own_load = np.repeat(rng.uniform(0, 40, COUNT // 100), 100)
+    own_load = np.repeat(rng.uniform(0, 40, COUNT // 128), 128)
     activity = np.sqrt(1 - own_variation) * load + np.sqrt(own_variation) * own_load
     activity = np.full(COUNT, 0.3) if steady else activity
     duration_s = np.full(COUNT, WINDOW_S)
@@ -47,7 +57,7 @@ def fitted(*, wander_j=0.0, near_too_steep=1.0, own_variation=1.0, strays=0.0, s
         far=np.array([True, True, True, False]),
         free=np.array([False, False, False, True]),
         count=np.array([True, True, False, False]),
-        strays=np.array([0.0, 0.0, 0.0, NEIGHBOURS_U]),
+        strays=np.array([0.0, 0.0, 0.0, neighbours_u]),
     )
     fit_of_run = fit(columns, energy_j, group, sets, PARTS)
     return fit_of_run, columns, count.sum(axis=0) @ [1e-3, 3e-3]

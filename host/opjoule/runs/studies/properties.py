@@ -18,6 +18,7 @@ INSERT_ROOM: Final = "insertroom.operations"
 """The loader's property for the operations for whose inserts zipfian requests leave room."""
 NOT_YCSBS = frozenset(
     (
+        "arrivals",
         "removeproportion",
         "truezipfian.theta",
         "valuecharacters",
