@@ -350,8 +350,9 @@ class YcsbStudy(Study):
 
     @property
     def _insert_room(self) -> Mapping[str, str]:
-        """The property with which a run of another length requests the same keys; empty if none is needed."""
-        if INSERT not in kinds(self.effective) or INSERT_ROOM in self.effective:
+        """The property with which a run of another length requests the same keys; empty if none is needed, or if the
+        real YCSB, which has no such property, makes the operations."""
+        if self.generator or INSERT not in kinds(self.effective) or INSERT_ROOM in self.effective:
             return {}
         operations = whole_number(self.properties, "operationcount")
         return {INSERT_ROOM: str(operations or whole_number(self.properties, "recordcount"))}
