@@ -44,7 +44,7 @@ struct WorkloadSettings {
   double max_execution_s = 0;           // 0: no limit
   uint64_t insert_room_operations = 0;  // zipfian requests leave room for their inserts
   uint32_t threads = 1;
-  double target_per_s = 0;  // all threads together; 0: as fast as it goes
+  double target_per_s = 0;            // all threads together; 0: as fast as it goes
   bool exponential_arrivals = false;  // the gaps between ticks, which are equal otherwise
   bool spin_sleep = false;
   bool intended_latency = true;
