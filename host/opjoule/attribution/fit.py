@@ -139,7 +139,7 @@ def part_energies_j(
     sets: ColumnSets,
     parts: Float64Array,
     runs: Sequence[slice],
-    doubt: float = 1.0,
+    doubt: float,
 ) -> Float64Array:
     """Energies of the parts as from `fits`, without intervals, shape (1 + runs, q); `doubt` as in FitBlocks."""
     scale = np.sqrt(np.concatenate([array.mean_square for array in arrays]))
@@ -318,8 +318,14 @@ class FitBlocks:
         return u_j
 
     def doubted(self, parts: Float64Array, wanted: Float64Array) -> float:
-        """Factor of the residual variance between groups with which the error of the courses is part of it; 1 if
-        neighbours do not show the sum of all kinds, which then rests on the groups alone."""
+        """Factor by which the residual variance between groups must grow to include the error of the courses.
+
+        1 if neighbours do not show the sum of all kinds, which then rests on the groups alone.
+
+        Args:
+            parts: as in `fits`.
+            wanted: parts times the sums of the scaled columns, shape (q, p).
+        """
         if not self._neighbours_information(wanted[-1]):
             return 1.0
         courses = _Courses.of(self, parts)
@@ -337,8 +343,10 @@ class FitBlocks:
 
 @dataclass(frozen=True)
 class _Courses:
-    """How alike the courses of the parts are between groups, with all kinds as one: the last row but one, and what of
-    them may have either sign, the last."""
+    """How alike the courses of the parts are between groups.
+
+    All kinds are one row, the last but one; the last row is what of them may have either sign.
+    """
 
     rows: list[int]
     """Part of each row but the last."""
@@ -371,7 +379,7 @@ class _Courses:
 
 
 def _iterated(
-    equations: Equations, total: Float64Array, whole_j: float, sets: ColumnSets, doubt: float = 1.0
+    equations: Equations, total: Float64Array, whole_j: float, sets: ColumnSets, doubt: float
 ) -> tuple[Float64Array, Float64Array, Float64Array, float]:
     """Coefficients, variance of each set, prior information on coefficients, and weight of the sum, by iteration;
     `doubt` as in FitBlocks."""

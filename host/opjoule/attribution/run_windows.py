@@ -30,8 +30,9 @@ SUPPLY_U_NS: Final = 50_000.0
 OPERATIONS: Final = 1 << 17
 """Number of operations of a run used to determine the delay."""
 OPERATIONS_MIN: Final = 32
+"""Fewest operations of a run that can show the delay;"""
 WINDOWS_MIN: Final = 64
-"""Least number of its windows."""
+"""... and fewest windows with them, which can also show how far neighbours misjudge."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ class CutRun:
 
     @cached_property
     def near(self) -> IntArray:
-        """Number of each window's group of neighbours, shape (n,)."""
+        """Number of each window's group of neighbours before the delay of the power is known, shape (n,)."""
         return self.group(self.seconds(self.windows.edge_board_ns)).near
 
 

@@ -311,9 +311,9 @@ class WorkloadOptions(Options):
         str | None,
         Option(
             "RATE",
-            "operations per second of the runs, which come at random: full, as fast as the engine goes; P%%, a part "
-            "of the rate that a warm-up reaches; or a number (default: the workload's target, or 50%%, at which most "
-            "engines and media keep up)",
+            "operations per second of the runs: full, as fast as the engine goes; P%%, a part of the rate that a "
+            "warm-up reaches; or a number (default: the workload's target, or 50%%, at which most engines and media "
+            "keep up). Below full they come at random moments; -p arrivals=even sets equal distances",
         ),
     ] = None
     no_harness: Annotated[bool, Flag("do not measure the loader's own cost")] = False
