@@ -191,19 +191,19 @@ class _Levels(NamedTuple):
     @classmethod
     def of(cls, values: Float64Array, width: float, share: Float64Array | None) -> _Levels:
         """Levels of some values, each weighted by the size of its `share`, or by 1."""
-        level = np.asarray(values / width, np.float64)
-        level += 0.5
-        np.floor(level, out=level)
+        lowest, highest = (math.floor(float(end) / width + 0.5) for end in (values.min(), values.max()))
         weight = None if share is None else np.abs(share)
-        lowest, highest = float(level.min()), float(level.max())
         if highest == lowest:
-            return cls(level[:1], np.array([values.size if weight is None else weight.sum()], np.float64))
+            total = values.size if weight is None else weight.sum()
+            return cls(np.array([lowest], np.float64), np.array([total], np.float64))
+        above = np.asarray(values / width, np.float64)
+        above -= lowest - 0.5
+        place = above.astype(np.int64)
         if highest - lowest >= LEVELS_MAX:
-            levels, place = np.unique(level, return_inverse=True)
-            return cls(np.asarray(levels, np.float64), np.bincount(place, weight).astype(np.float64))
-        level -= lowest
-        counts = np.bincount(level.astype(np.int64), weight).astype(np.float64)
-        return cls(lowest + np.arange(counts.size, dtype=np.float64), counts)
+            occurring, place = np.unique(place, return_inverse=True)
+        else:
+            occurring = np.arange(highest - lowest + 1)
+        return cls(lowest + occurring.astype(np.float64), np.bincount(place, weight).astype(np.float64))
 
 
 def _same_level(parts: Sequence[_Levels]) -> float:

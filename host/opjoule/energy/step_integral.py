@@ -1,7 +1,7 @@
 """Integral of a step function of time, exact at any edge, without cancellation over hours."""
 
-import math
 from collections.abc import Iterator
+from functools import reduce
 from typing import Final
 
 import numpy as np
@@ -65,7 +65,7 @@ class StepIntegral:
 
     def values(self, cells: npt.NDArray[np.intp] | slice) -> Float64Array:
         """The values of some cells."""
-        return np.asarray(math.prod(factor[cells] for factor in self._factors), np.float64)
+        return np.asarray(reduce(np.multiply, (factor[cells] for factor in self._factors)), np.float64)
 
     def _place(self, time_ns: Int64Array) -> _Place:
         """Block of each time, and the integral from the block's start to that time."""

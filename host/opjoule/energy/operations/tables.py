@@ -9,17 +9,19 @@ import pyarrow.parquet as pq
 
 from opjoule.base.errors import RecordFault
 from opjoule.energy.operations.operation_table import COLUMNS, KINDS_MAX, LOADER_KINDS, OperationTable
-from opjoule.energy.trace.parquet_file import ROW_GROUP_ROWS, open_parquet, readable, versioned, write_parquet
+from opjoule.energy.trace.parquet_file import ROW_GROUP_ROWS, complete, open_parquet, readable, versioned, write_parquet
 
-OPERATIONS: Final = versioned(
-    "operations",
-    1,
-    board_ns=pa.int64(),
-    duration_ns=pa.int64(),
-    kind=pa.dictionary(pa.int8(), pa.string()),
-    thread=pa.uint16(),
-    bytes=pa.int64(),
-    ok=pa.bool_(),
+OPERATIONS: Final = complete(
+    versioned(
+        "operations",
+        1,
+        board_ns=pa.int64(),
+        duration_ns=pa.int64(),
+        kind=pa.dictionary(pa.int8(), pa.string()),
+        thread=pa.uint16(),
+        bytes=pa.int64(),
+        ok=pa.bool_(),
+    )
 )
 
 EVENTS: Final = versioned(

@@ -29,7 +29,14 @@ def versioned(name: str, version: int, **columns: pa.DataType) -> pa.Schema:
     return pa.schema(list(columns.items()), {SCHEMA_KEY: stated})
 
 
-POWER = versioned("power", 2, meter_ns=pa.int64(), current_a=pa.float64(), voltage_v=pa.float64(), clipped=pa.bool_())
+def complete(schema: pa.Schema) -> pa.Schema:
+    """The same columns without absent values, so that their files need no mark for each value."""
+    return pa.schema([field.with_nullable(False) for field in schema], schema.metadata)
+
+
+POWER = complete(
+    versioned("power", 2, meter_ns=pa.int64(), current_a=pa.float64(), voltage_v=pa.float64(), clipped=pa.bool_())
+)
 GAPS = versioned(
     "gaps",
     2,
