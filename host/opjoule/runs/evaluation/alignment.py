@@ -15,14 +15,11 @@ from opjoule.base.units import unstated
 from opjoule.clocks.clock_map import Check, ClockMap, agree, not_comparable
 from opjoule.clocks.edges import EdgePairs, fit_edges, match_edges
 from opjoule.clocks.exchanges import (
-    BOARD_EXCHANGES,
-    METER_EXCHANGES,
     Exchange,
     OddStretch,
     fit_exchanges,
     odd_stretch,
     odd_stretch_of_map,
-    read_exchanges,
 )
 from opjoule.clocks.signature import SignatureFit
 from opjoule.energy.cells import Cells
@@ -32,7 +29,7 @@ from opjoule.energy.trace.journal import SyncEdges
 from opjoule.energy.window import EnergyResult, Window, window_energy_j
 from opjoule.runs.record.phases import Phase
 from opjoule.runs.record.result import ENERGY, PER_OPERATION
-from opjoule.runs.record.run_record import RunRecord
+from opjoule.runs.record.run import Run
 
 METER_EDGE_U_NS = 500.0
 """Standard uncertainty of an edge's time stamp on the meter: one tick of 0.5 us."""
@@ -253,16 +250,15 @@ def odd_meter_clock(exchanges: Sequence[Exchange], sensor: ErrorBounds) -> str:
     return _odd("meter", exchanges, sensor.clock_error_max + COMPUTER_ERROR_MAX)
 
 
-def odd_clocks(record: RunRecord) -> list[Notice]:
+def odd_clocks(run: Run, of_meter: Sequence[Exchange], of_board: Sequence[Exchange]) -> list[Notice]:
     """A fault for each pair of clocks beyond its bound; it withholds figures whose seconds depend on it.
 
-    None for an imported trace, or a meter read by this computer's clock. Raises: RecordFault: unreadable exchanges.
+    `of_meter`, `of_board`: round trips of the meter's and of the board's clock. None for an imported trace, or a meter
+    read by this computer's clock.
     """
-    run = record.run
     if run.sensor is None:
         return []
     through_host = run.clock_map_used in (None, BY_EXCHANGES)
-    of_meter, of_board = (read_exchanges(record.intact(f"raw/{name}")) for name in (METER_EXCHANGES, BOARD_EXCHANGES))
     pairs = [
         (odd_meter_clock(of_meter, run.sensor), through_host),
         (_odd("board", of_board, 2 * COMPUTER_ERROR_MAX), through_host),

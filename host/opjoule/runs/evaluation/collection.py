@@ -84,12 +84,13 @@ def collect(
             attempt(lambda: check_supply(record, supply.trace, supply.sensor, record.run.phases, alignment))
         if alignment is not None and not alignment.passed:
             record.add_notices(_CLOCKS_DISAGREE)
-        attempt(lambda: _check_clocks(record))
+        if not evidence.damaged:
+            _check_clocks(record, evidence)
         record.add_notices(*logged.faults)
         if alignment is not None and supply is not None:
             attempt(lambda: _result(record, evidence, alignment, logged, events, supply))
         attempt(operations_file.result)
-    if evidence.ended_early or attempt.failed or logged.faults:
+    if evidence.ended_early or evidence.damaged or attempt.failed or logged.faults:
         record.finish("partial")
     else:
         record.finish("failed" if record.withheld else "complete")
@@ -178,9 +179,9 @@ def _align(record: RunRecord, evidence: Evidence, events: BoardEvents, trace: Po
     return alignment
 
 
-def _check_clocks(record: RunRecord) -> None:
+def _check_clocks(record: RunRecord, evidence: Evidence) -> None:
     """Withholds the energies if a clock ran at an implausible rate, unless the sync line makes it irrelevant."""
-    record.add_notices(*odd_clocks(record))
+    record.add_notices(*odd_clocks(record.run, evidence.meter_exchanges, evidence.board_exchanges))
     record.update(clocks_checked=True)
 
 

@@ -34,10 +34,13 @@ class Evidence:
     """Input of the analysis, except the trace, the board's files and run.json's phases."""
 
     board_exchanges: Sequence[Exchange]
+    """Round trips, like `meter_exchanges`; none from a file that is damaged."""
     meter_exchanges: Sequence[Exchange]
     sensor: ErrorBounds
     cores: int
     ended_early: bool
+    damaged: bool = False
+    """Whether a file of round trips could not be read."""
 
     @classmethod
     def of(cls, record: RunRecord, *, ended_early: bool) -> Evidence:
@@ -46,7 +49,8 @@ class Evidence:
         if run.sensor is None or run.found.cores is None:
             raise RecordFault(f"{record.directory} is not a measurement: it has no sensor or no board")
         exchanges = _exchanges(record, BOARD_EXCHANGES), _exchanges(record, METER_EXCHANGES)
-        return cls(*exchanges, run.sensor, run.found.cores, ended_early)
+        board, meter = (round_trips or [] for round_trips in exchanges)
+        return cls(board, meter, run.sensor, run.found.cores, ended_early, damaged=None in exchanges)
 
 
 @dataclass(frozen=True)
@@ -70,13 +74,13 @@ class BoardEvents:
         return pa.concat_tables(parts).sort_by("board_ns") if parts else EVENTS.empty_table()
 
 
-def _exchanges(record: RunRecord, name: str) -> list[Exchange]:
-    """Round trips of a raw file; if it is damaged, none, and a fault in the record."""
+def _exchanges(record: RunRecord, name: str) -> list[Exchange] | None:
+    """Round trips of a raw file; if it is damaged, None, and a fault in the record."""
     try:
         return read_exchanges(record.intact(f"raw/{name}"))
     except RecordFault as fault:
         record.add_notices(Notice(NoticeKind.FAULT, str(fault)))
-        return []
+        return None
 
 
 @dataclass(frozen=True)

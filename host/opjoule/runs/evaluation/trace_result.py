@@ -10,7 +10,7 @@ from opjoule.base.errors import AlignmentError, OpJouleError
 from opjoule.base.notices import Grade, Notice, NoticeKind, withheld_by
 from opjoule.base.units import Cause, Quantity, exact, missing
 from opjoule.clocks.clock_map import ClockMap
-from opjoule.clocks.exchanges import METER_EXCHANGES, fit_exchanges, read_exchanges
+from opjoule.clocks.exchanges import BOARD_EXCHANGES, METER_EXCHANGES, fit_exchanges, read_exchanges
 from opjoule.energy.budget import mean_voltage_u_v
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import ErrorBounds
@@ -36,7 +36,8 @@ def conclude_trace(record: RunRecord) -> bool:
         for pattern in ("power*.arrows", "gaps*.arrows", "edges*.arrows", "bus*.arrows"):
             record.raw_files(pattern)
         to_parquet(record.directory)
-        odd = [notice for notice in odd_clocks(record) if notice.withholds][:1]
+        exchanges = (read_exchanges(record.intact(f"raw/{name}")) for name in (METER_EXCHANGES, BOARD_EXCHANGES))
+        odd = [notice for notice in odd_clocks(record.run, *exchanges) if notice.withholds][:1]
         record.add_notices(*odd)
         record.update(clocks_checked=True)
         noted = [notice for notice in record.run.notices if notice.kind.grade is Grade.NOTE]

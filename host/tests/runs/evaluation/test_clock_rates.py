@@ -81,7 +81,7 @@ def test_a_measurement_placed_by_exchanges_states_no_energy_across_a_suspended_c
 
 def test_sound_clocks_have_no_line(tmp_path):
     record = recorded(tmp_path / "bench", exchanges=True)
-    assert odd_clocks(record) == []
+    assert odd_clocks(record.run, read_exchanges(record.directory / "raw/meter-exchanges.csv"), []) == []
 
 
 def test_a_calibration_point_asks_the_same_of_its_meters_clock():
