@@ -28,6 +28,9 @@ from opjoule.runs.evaluation.quantities.definition import Definition
 ON_ANYWAY: Final = "where the board is on anyway"
 ON_FOR_THIS: Final = "where it is on only for this work"
 OWN_LINES_MAX: Final = 2
+NEAR_ONE: Final = 0.5
+"""Difference from 1 below which a factor's digits are those of this difference."""
+PLACES_MAX: Final = 4
 """Number of strata above which one line summarises all of them."""
 WHETHER: Final = "whether the board is on anyway or only for this work"
 
@@ -362,6 +365,8 @@ def _range(factors: Sequence[float]) -> str:
     return " to ".join(dict.fromkeys(_two_digits(extreme(factors)) for extreme in (min, max)))
 
 
-def _two_digits(number: float) -> str:
-    places = max(1 - math.floor(math.log10(number)), 0) if number > 0 else 0
-    return f"{number:.{places}f}"
+def _two_digits(factor: float) -> str:
+    """A factor with two digits; if it is near 1, its difference from 1 has two, as 1.034."""
+    size = abs(factor - 1) if abs(factor - 1) < NEAR_ONE else factor
+    places = max(1 - math.floor(math.log10(size)), 0) if size > 0 else 1
+    return f"{factor:.{min(places, PLACES_MAX)}f}"

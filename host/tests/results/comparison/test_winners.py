@@ -427,6 +427,10 @@ def test_no_two_winners_are_set_against_each_other_if_an_undecided_one_may_be_be
 def test_conclusions_are_worded_as_in_the_golden_screen(tmp_path: Path, golden) -> None:
     few = {"leveldb": {"sd": (160.0, 300.0), "emmc": (90.0, 250.0)}}
     alike = {"leveldb": {"sd": (90.0, 250.0), "emmc": (90.2, 250.4)}}
+    slow = {
+        "leveldb": {"sd": (280.0, 900.0), "emmc": (260.0, 900.0), "ssd-usb3": (170.0, 900.0)},
+        "sqlite": {"sd": (90.0, 900.0), "emmc": (80.0, 900.0), "ssd-usb3": (70.0, 900.0)},
+    }
     screens = {
         "one cost": answers_in(campaign(tmp_path / "1")).conclusions,
         "a long tail": answers_in(campaign(tmp_path / "2", tail=0.8)).conclusions,
@@ -436,6 +440,7 @@ def test_conclusions_are_worded_as_in_the_golden_screen(tmp_path: Path, golden) 
         "two costs of two winners": costly(tmp_path / "6", UJ_AND_US).conclusions,
         "two costs of one winner": costly(tmp_path / "7", few).conclusions,
         "two costs without a winner": costly(tmp_path / "8", alike).conclusions,
+        "one winner, in all by little": costly(tmp_path / "10", slow).conclusions,
         "one is undecided": conclusions([noisy_rocksdb(tmp_path / "9")]),
     }
     golden("conclusions", "\n\n".join("\n".join([f"== {title}", *lines]) for title, lines in screens.items()))
