@@ -101,7 +101,7 @@ class Outcome:
     gap_error_s: float
     """largest difference between a stated gap and the time in which no conversion was read; 0 without outages"""
     deviation: float
-    """measured less true energy, in stated expanded uncertainties"""
+    """measured less true energy, in stated expanded uncertainties; infinite if no interval is stated"""
     loss_share: float
     """part of the stated variance that comes from gaps"""
     named: bool = True
@@ -208,7 +208,7 @@ def run(one: Drawn) -> Outcome:
         counted=rig.summary.losses.lost_samples if one.outage in ("none", "host away") else None,
         gap_error_s=_gap_error_s(rig, one, bounds_s),
         deviation=deviation,
-        loss_share=(energy.budget.parts["loss"] / energy.budget.standard_u) ** 2,
+        loss_share=(energy.budget.parts["loss"] / energy.budget.standard_u) ** 2 if math.isfinite(deviation) else 0.0,
         named=one.outage != "reset" or _ends_at_reset(rig, one),
     )
 
@@ -276,8 +276,11 @@ def _gap_error_s(rig: Recording, one: Drawn, bounds_s: np.ndarray) -> float:
 
 
 def _energy(rig: Recording, one: Drawn) -> tuple[EnergyResult, float]:
-    """The window's energy, and its error in stated expanded uncertainties."""
+    """The window's energy, and its error in stated expanded uncertainties; infinite if no interval is stated."""
     ((result, true_j),) = rig.interval_energies(one.sensor)
+    if result.energy.u is None:
+        print(f"no interval: {result.energy.reason}", flush=True)
+        return result, math.inf
     rate = rig.truth["mcu"]["clock_hz"] / NOMINAL_HZ
     return result, (result.energy.value / rate - true_j) / (result.energy.u / rate)
 
