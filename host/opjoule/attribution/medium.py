@@ -40,7 +40,15 @@ class Transfers:
     """Start of the next stretch with a byte; infinity after the last."""
 
     @classmethod
-    def of(cls, moved_bytes: Float64Array, busy_s: Float64Array, time_s: Float64Array, sampled_s: float) -> Transfers:
+    def of(
+        cls,
+        moved_bytes: Float64Array,
+        busy_s: Float64Array,
+        time_s: Float64Array,
+        sampled_s: float,
+        *,
+        busy_before: bool = False,
+    ) -> Transfers:
         """Stretches from the bytes that are read and written in each.
 
         Args:
@@ -48,16 +56,18 @@ class Transfers:
             busy_s: time that the medium takes for them, shape (n,).
             time_s: edges of the stretches, shape (n + 1,).
             sampled_s: distance of two samples of the counters.
+            busy_before: whether the medium was busy until the first stretch.
         """
         begins_s, finishes_s = time_s[:-1], time_s[1:]
         lasts_s = finishes_s - begins_s
         moves = moved_bytes > _STILL_BYTES_PER_S * lasts_s
         between_s = np.where(moves, np.maximum(lasts_s - busy_s, 0.0), 0.0)
-        ended_s = np.maximum.accumulate(np.where(moves, finishes_s, -np.inf))
+        earlier_s = begins_s[0] if busy_before else -np.inf
+        ended_s = np.maximum.accumulate(np.where(moves, finishes_s, earlier_s))
         resumes_s = np.minimum.accumulate(np.where(moves, begins_s, np.inf)[::-1])[::-1]
         first = moves & ~np.append(False, moves[:-1])
         began = np.maximum.accumulate(np.where(first, np.arange(moves.size), 0))
-        before_s = np.append(-np.inf, ended_s[:-1])[began]
+        before_s = np.append(earlier_s, ended_s[:-1])[began]
         opens = moves & (begins_s < begins_s[began] + sampled_s)
         return cls(begins_s, finishes_s, moves, between_s, opens, ended_s, begins_s[began] - before_s, resumes_s)
 
@@ -231,6 +241,8 @@ class MediumRun:
     """Index of the time at which each window begins, shape (n,)."""
     alone: Float64Array
     """Fraction of the time outside of syncs between successive times, shape (m - 1,)."""
+    busy_before: bool = False
+    """Whether the tail of the sync just before the run, which may write no bytes, goes on in the run."""
 
     @classmethod
     def of(
@@ -289,7 +301,8 @@ class MediumRun:
         """Stretches with and without bytes, for a medium that is busy at the given rates."""
         written_bytes = self.bytes_at(place)
         busy_s = rates.busy_s(written_bytes, self.read_bytes)
-        return Transfers.of(written_bytes + self.read_bytes, busy_s, self.time_s, self.counters.sampled_s)
+        moved_bytes, sampled_s = written_bytes + self.read_bytes, self.counters.sampled_s
+        return Transfers.of(moved_bytes, busy_s, self.time_s, sampled_s, busy_before=self.busy_before)
 
     def tail_s(self, stretches_s: Float64Array) -> tuple[Float64Array, Float64Array]:
         """Seconds of the tail in each window, outside of syncs and during them, shape (n,) each."""
@@ -316,7 +329,9 @@ def medium_models(
     """
     if all(run.idle for run in runs):
         return MediumModels(MediumColumns.none(group.size))
-    return _Search(runs, deviance, group).models()
+    at_rest = _Search(runs, deviance, group)
+    busy = _Search([replace(run, busy_before=True) for run in runs], deviance, group)
+    return at_rest.better_of(busy)
 
 
 class _Tried(NamedTuple):
@@ -351,6 +366,19 @@ class _Search:
         """Distance of two samples of the counters."""
         return max(run.counters.sampled_s for run in self.runs)
 
+    def better_of(self, other: _Search) -> MediumModels:
+        """The models of another search if the windows prefer them clearly, else of this one.
+
+        If the windows prefer neither clearly, the other search's likeness of the best model is a rival.
+        """
+        place, held, length_s = self.best.place, self.best.held, self.best.tail_length_s
+        likeness = other._of(place, held, [length_s]) if length_s else other._length(place, held)
+        if likeness.value < self.best.value - WORTH:
+            return other.models()
+        models = self.models()
+        refuted = likeness.value > self.best.value + REFUTED
+        return models if refuted else replace(models, held=[*models.held, other._columns(likeness)])
+
     def models(self) -> MediumModels:
         """The best model, and its rivals.
 
@@ -359,7 +387,7 @@ class _Search:
         then a rival unless the windows clearly reject it. If the tail is hardly longer than a sample, it is always a
         rival.
         """
-        best = self._best()
+        best = self.best
         tried = sorted(self.tried, key=self._without_worth)
         limit = self._without_worth(best) + WORTH
         likely = [model for model in tried if self._without_worth(model) <= limit and model != best]
@@ -377,7 +405,9 @@ class _Search:
             any(run.wrote for run in self.runs),
         )
 
-    def _best(self) -> _Tried:
+    @cached_property
+    def best(self) -> _Tried:
+        """The model that explains the windows best."""
         place, *others = self.places
         best = min(self._of(place, HELD[0], [0.0]), *(self._length(place, held) for held in HELD))
         for other in others:

@@ -139,6 +139,22 @@ def test_a_tail_is_found_in_what_settle_shows():
     assert models.best.tail_length_s == pytest.approx(3.0, rel=0.02)
 
 
+@pytest.mark.parametrize("busy", [False, True], ids=["at rest", "busy"])
+def test_the_tail_of_a_sync_before_the_run_goes_on_in_the_run(busy):
+    """The loader syncs just before each run; if nothing is dirty, the counters show no byte of it."""
+    edges = np.arange(0, 30 * SECOND, SECOND // 50)
+    stamps = np.arange(0, 30 * SECOND, SECOND // 10)
+    counters = writes_of(stamps, np.clip(stamps * 1e-9 - 12, 0, 3) * 1e6)
+    written_bytes = np.diff(counters.at(edges))
+    of_run = written_bytes, written_bytes / 1e6, edges * 1e-9, 0.1
+    tail_s = Transfers.of(*of_run, busy_before=busy).tail_s(3.0, 0.5)
+    assert tail_s[:500].sum() == pytest.approx(3.0 if busy else 0.0)
+    noise_j = np.random.default_rng(2).normal(0, 2e-5, written_bytes.size)
+    models = models_of([MediumRun.of(counters, edges)], deviance_of(1e-6 * written_bytes + 0.2 * tail_s + noise_j))
+    assert models.best.tail_length_s == pytest.approx(3.0, rel=0.02)
+    assert models.best.tail_s == pytest.approx(tail_s, abs=0.02)
+
+
 def test_bytes_that_a_sync_waits_for_are_the_sync_s():
     edges = np.arange(0, 5) * SECOND // 10
     counters = writes_of(edges, np.array([0, 10, 20, 30, 40.0]) * 1e6)
