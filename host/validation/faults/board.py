@@ -86,7 +86,7 @@ class Measured:
         """Checks that the next measurement works."""
         self.rig.out = self.folder / "next"
         self.rig.reset_meter()  # a simulator that lags behind on a busy computer would not answer in time
-        with self.rig.measure(*self.engine, "--operations", "500", "--idle", "0") as running:
+        with self.rig.measure(*self.engine, "--operations", "500", "--idle", "1") as running:
             _, said = running.communicate(timeout=LIMIT_S)
         after = judged(self.rig.out, running.returncode, said)
         if after.status != "complete" or after.wrong:
