@@ -221,7 +221,7 @@ class MediumModels:
     placed: Sequence[MediumColumns] = ()
     """Models with bytes at other times between two samples of the counters."""
     held: Sequence[MediumColumns] = ()
-    """Models with another fraction of the tail's power in pauses that are cut short."""
+    """Models with another fraction of the tail's power in pauses cut short, or another state before the runs."""
     written: bool = False
     """Whether anything was written to the medium; if not, its tails follow reads alone."""
 
@@ -242,7 +242,7 @@ class MediumRun:
     alone: Float64Array
     """Fraction of the time outside of syncs between successive times, shape (m - 1,)."""
     busy_before: bool = False
-    """Whether the tail of the sync just before the run, which may write no bytes, goes on in the run."""
+    """Whether the medium was busy until the run began. The loader syncs just before; the sync may write no bytes."""
 
     @classmethod
     def of(
@@ -367,17 +367,18 @@ class _Search:
         return max(run.counters.sampled_s for run in self.runs)
 
     def better_of(self, other: _Search) -> MediumModels:
-        """The models of another search if the windows prefer them clearly, else of this one.
+        """The models of this search, or those of another one if the windows clearly prefer it.
 
-        If the windows prefer neither clearly, the other search's likeness of the best model is a rival.
+        Both differ in the medium's state before the runs. Unless the windows clearly reject the other state, the best
+        model with that state is a rival.
         """
         place, held, length_s = self.best.place, self.best.held, self.best.tail_length_s
-        likeness = other._of(place, held, [length_s]) if length_s else other._length(place, held)
-        if likeness.value < self.best.value - WORTH:
+        rival = other._of(place, held, [length_s]) if length_s else other._length(place, held)
+        if rival.value < self.best.value - WORTH:
             return other.models()
         models = self.models()
-        refuted = likeness.value > self.best.value + REFUTED
-        return models if refuted else replace(models, held=[*models.held, other._columns(likeness)])
+        refuted = rival.value > self.best.value + REFUTED
+        return models if refuted else replace(models, held=[*models.held, other._columns(rival)])
 
     def models(self) -> MediumModels:
         """The best model, and its rivals.

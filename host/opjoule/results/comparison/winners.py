@@ -31,6 +31,7 @@ OWN_LINES_MAX: Final = 2
 NEAR_ONE: Final = 0.5
 """Difference from 1 below which a factor's digits are those of this difference."""
 PLACES_MAX: Final = 4
+"""Most decimal places of a factor."""
 """Number of strata above which one line summarises all of them."""
 WHETHER: Final = "whether the board is on anyway or only for this work"
 
