@@ -112,7 +112,8 @@ def test_the_meter_speaks_the_devices_protocol():
         meter.start()
         events, until_s = [], time.monotonic() + 30
         while time.monotonic() < until_s and not (
-            any(isinstance(event, Exchange) for event in events) and len(samples(events)[0]) > 500
+            any(isinstance(event, Exchange) for event in events)
+            and sum(event.meter_ns.size for event in events if isinstance(event, Samples)) > 500
         ):
             meter.clock_exchange()
             events += meter.read(0.2)
