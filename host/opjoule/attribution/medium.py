@@ -327,11 +327,10 @@ def medium_models(
             each group.
         group: number of each window's group, of all runs' windows, from 0.
     """
-    if all(run.idle for run in runs):
-        return MediumModels(MediumColumns.none(group.size))
-    at_rest = _Search(runs, deviance, group)
     busy = _Search([replace(run, busy_before=True) for run in runs], deviance, group)
-    return at_rest.better_of(busy)
+    if all(run.idle for run in runs):  # a medium that was at rest has no tail
+        return busy.models()
+    return _Search(runs, deviance, group).better_of(busy)
 
 
 class _Tried(NamedTuple):

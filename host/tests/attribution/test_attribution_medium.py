@@ -164,14 +164,14 @@ def test_bytes_that_a_sync_waits_for_are_the_sync_s():
     assert run.written("sync") == pytest.approx([10e6, 0.0, 0.0, 10e6])
 
 
-def test_nothing_is_known_of_a_medium_without_transfers():
-    counters = writes_of(np.arange(0, 30) * SECOND // 10, np.zeros(30))
-    models = models_of([MediumRun.of(counters, np.arange(0, 300) * SECOND // 100)], deviance_of(np.zeros(299)))
-    assert (
-        not (models.alike or models.placed or models.held)
-        and not models.best.written_bytes.any()
-        and models.best.tail_length_s is None
-    )
+@pytest.mark.parametrize("tail_w", [0.0, 0.2])
+def test_a_medium_without_transfers_has_no_tail_but_that_of_the_sync_before_the_run(tail_w):
+    counters = writes_of(np.arange(0, 100) * SECOND // 10, np.zeros(100))
+    edges = np.arange(0, 1000) * SECOND // 100
+    energy_j = tail_w * (edges[:-1] < 3 * SECOND) / 100 + np.random.default_rng(3).normal(0, 2e-5, 999)
+    models = models_of([MediumRun.of(counters, edges)], deviance_of(energy_j))
+    assert not (models.placed or models.written or models.best.written_bytes.any())
+    assert models.best.tail_length_s == (pytest.approx(3.0, rel=0.02) if tail_w else None)
 
 
 RUN_S, EACH_J = 40.0, {"read": 45e-6, "update": 385e-6}

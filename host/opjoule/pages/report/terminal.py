@@ -18,7 +18,6 @@ from opjoule.results.answer import Answer, open_answer
 from opjoule.results.long_table import all_told_paths, by_kind, row
 from opjoule.results.rounding import NONE, percent, quantity_text
 from opjoule.runs.evaluation.quantities.definition import ALL_TOLD, Definition, Topic
-from opjoule.runs.evaluation.quantities.operations import READS
 from opjoule.runs.record.result import StatedAlignment
 from opjoule.runs.record.run_record import RunRecord
 
@@ -162,15 +161,16 @@ def _kinds(answer: Answer) -> list[tuple[str, Quantity, str]]:
     told, rows = all_told_paths(answer.result), []
     for kind, entry in by_kind(answer.result).items():
         parts = _PARTS_OF_A_KIND if kind in told else _PARTS_OF_A_KIND[1:2]
-        if kind in told and kind in READS:  # what it draws while it is carried out is all
+        if kind in told and answer.quantity(f"by_operation.{kind}.background_energy_per_operation_j") == _NOTHING:
             parts = _PARTS_OF_A_KIND[:1]
         for key, words, note in parts:
             energy = answer.quantity(f"by_operation.{kind}.{key}")
-            if key in entry and energy != exact(0.0, "J"):
+            if key in entry and energy != _NOTHING:
                 rows.append((f"{kind}{words}", energy, note))
     return rows
 
 
+_NOTHING: Final = exact(0.0, "J")
 _PARTS_OF_A_KIND: Final = (
     (ALL_TOLD, ", all told", "each, above idle, with all that it causes"),
     ("energy_per_operation_j", "", "each, while it is carried out"),

@@ -73,8 +73,7 @@ def by_operation(repeats: Sequence[Repeat], costs: WriteCosts | None = None) -> 
     figures = told_figures(repeats, costs)
     entries = {}
     for kind, count in counts.items():
-        pairs = zip(repeats, told, strict=True)
-        energy = over_repeats([_figure(_own(repeat, kind, shares), repeat, kind) for repeat, shares in pairs])
+        energy = over_repeats([_figure(_own(repeat, kind), repeat, kind) for repeat in repeats])
         entries[kind] = {
             "count": exact(count / len(repeats), "1"),
             ALL_TOLD: over_repeats([of_repeat[told_path(kind)] for of_repeat in figures]),
@@ -287,12 +286,15 @@ def _shared_j(share: Quantity, repeat: Repeat) -> Mapping[str, float]:
 
 
 def _later(told: Sequence[Mapping[str, Quantity]], repeats: Sequence[Repeat], kind: str) -> Quantity:
-    """Energy that one operation of a kind causes later: all told, less what it draws while it is carried out [J]."""
-    if kind in READS:
+    """Energy that one operation of a kind causes later: all told, less what it draws while it is carried out [J].
+
+    Reads beside writes cause nothing; if nothing is written, they have the medium's tail.
+    """
+    if kind in READS and any(other not in READS for repeat in repeats for other in repeat.operations.counts()):
         return exact(0.0, "J")
     figures = []
     for shares, repeat in zip(told, repeats, strict=True):
-        own, whole = _own(repeat, kind, shares), shares.get(kind, _absent(kind))
+        own, whole = _own(repeat, kind), shares.get(kind, _absent(kind))
         lacking = next((share for share in (own, whole) if share.value is None), None)
         if lacking:
             figures.append(lacking)
@@ -303,10 +305,10 @@ def _later(told: Sequence[Mapping[str, Quantity]], repeats: Sequence[Repeat], ki
     return over_repeats(figures)
 
 
-def _own(repeat: Repeat, kind: str, told: Mapping[str, Quantity]) -> Quantity:
-    """Energy while operations of a kind are carried out, if it is identifiable; of reads that is all [J]."""
+def _own(repeat: Repeat, kind: str) -> Quantity:
+    """Energy while operations of a kind are carried out, if it is identifiable [J]."""
     if kind in READS:
-        return told.get(kind, _absent(kind))
+        return _reads(repeat, kind) if kind in repeat.operations.counts() else _absent(kind)
     if isinstance(repeat.attribution, Quantity):
         return repeat.attribution
     share = repeat.attribution.operations.get(kind, _absent(kind))

@@ -78,6 +78,15 @@ def test_one_kind_has_the_whole_without_any_attribution():
     assert share == repeat.attribution.whole
 
 
+def test_what_is_drawn_beside_the_reads_is_no_part_of_their_execution():
+    """With workload c: the tail of the medium after the sync before the run."""
+    own = {"read": Quantity.from_standard(0.8 * 1000 * READ_J, 1e-5, "J")}
+    read = by_operation([repeat_of({"read": 1000}, own)])["read"]
+    assert read["all_told_energy_per_operation_j"].value == pytest.approx(READ_J)
+    assert read["energy_per_operation_j"].value == pytest.approx(0.8 * READ_J)
+    assert read["background_energy_per_operation_j"].value == pytest.approx(0.2 * READ_J)
+
+
 TOO_WIDE = missing("known too roughly", "J")
 
 
