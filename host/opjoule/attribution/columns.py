@@ -155,7 +155,7 @@ class PartColumns:
         usual_s = busy_s.sum(axis=0) / np.maximum(count.sum(axis=0), 1e-300)
         longer_s = beyond.far @ usual_s * waiting
         taken_s = {name: float(busy_s[:, at].sum()) for name, at in kinds.items()}
-        more = np.zeros(len(count)) if woken is None else beyond_mean(woken, count.sum(axis=1))
+        more = np.zeros((len(count), 0)) if woken is None else beyond_mean(woken, count)[:, list(kinds.values())]
         made = cls(of_kind, of_activity, longer_s, taken_s, group, more, math.hypot(NEIGHBOURS_U, strays))
         return made.with_more_by_time(BY_TIME) if waiting else made
 
@@ -233,7 +233,7 @@ class PartColumns:
             synced: int = 0,
         ) -> BoolArray:
             activities = (activity_far,) * len(self.of_activity) + (activity_near,) * len(self.of_activity)
-            of_woken, of_syncs = (woken,) * int(self.woken.any()), (synced,) * len(self.in_syncs)
+            of_woken, of_syncs = (woken,) * (self.woken.shape[1] if self.woken.any() else 0), (synced,) * len(self.in_syncs)
             return np.array([*of_kind * len(self.of_kind), *activities, usual, *of_woken, *of_syncs], np.bool_)
 
         return ColumnSets(
@@ -270,6 +270,6 @@ class PartColumns:
         membership = np.repeat(np.eye(len(widths)), widths, axis=1)
         membership[:, 3 : 5 * len(self.of_kind) : 5] = 0.0  # slowed
         membership = np.concatenate([membership, membership[: len(self.of_kind)].sum(axis=0)[None]])
-        unused = np.zeros((len(membership), len(self.of_activity) + 1 + int(self.woken.any())))
+        unused = np.zeros((len(membership), len(self.of_activity) + 1 + (self.woken.shape[1] if self.woken.any() else 0)))
         of_sync = np.array([[float(name == SYNC)] for name in self.names])
         return np.concatenate([membership, unused, *[of_sync] * len(self.in_syncs)], axis=1)

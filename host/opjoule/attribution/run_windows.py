@@ -274,7 +274,7 @@ class RunWindows:
         alone = single(work.operations)
 
         def columns_of(number_in: Callable[[OperationTable], Worked], worked: Worked) -> PartColumns:
-            woke = None if alone is None else number_in(alone).number.sum(axis=1)
+            woke = None if alone is None else number_in(alone).number
             often = waits.frequent
             return PartColumns.of(kinds, worked, number_in(long), activities, group, strays, woken=woke, waiting=often)
 
