@@ -43,6 +43,8 @@ class Beyond(NamedTuple):
     """Excess of the usual time in the neighbourhood over that in the whole run."""
     long: Float64Array
     """Excess of the number of long operations."""
+    lasted: Float64Array
+    """Excess of the busy time of long operations over their usual one."""
 
 
 def beyond_mean(column: Float64Array, count: Float64Array) -> Float64Array:
@@ -65,10 +67,12 @@ def beyond_count(operations: Worked, long: Worked, group: Groups) -> Beyond:
     few_s = max(FEW * float(expected_s.sum()) / max(float(count.sum()), 1.0), 1e-300)
     taken_s = np.bincount(group.near, busy_s.sum(axis=1)) + few_s
     slower = (taken_s / (np.bincount(group.near, expected_s) + few_s))[group.near]
-    near = (busy_s - long.busy_s) / (usual_s * slower[:, None]) - (count - long.number)
+    near = (busy_s - long.busy_s) / usual_s - (count - long.number)
     slowed = count * (slower[:, None] - 1.0)
+    lasted = long.busy_s / usual_s
+    lasted = lasted - long.number * lasted.sum(axis=0) / np.maximum(long.number.sum(axis=0), 1e-300)
     apart = [beyond_mean(column, count) for column in (near, slowed, long.number)]
-    return Beyond(apart[0], busy_s / usual_s - count, apart[1], apart[2])
+    return Beyond(apart[0], busy_s / usual_s - count, apart[1], apart[2], lasted)
 
 
 def _usual_s(count: Float64Array, busy_s: Float64Array, label: IntArray) -> Float64Array:
@@ -225,7 +229,7 @@ class PartColumns:
         """Sets of columns, in the order of `matrix`."""
 
         def marked(
-            of_kind: tuple[int, int, int, int, int],
+            of_kind: tuple[int, int, int, int, int, int],
             activity_far: int,
             activity_near: int,
             usual: int,
@@ -237,11 +241,11 @@ class PartColumns:
             return np.array([*of_kind * len(self.of_kind), *activities, usual, *of_woken, *of_syncs], np.bool_)
 
         return ColumnSets(
-            near=marked((1, 1, 0, 1, 1), 0, 1, 1, 1),
-            far=marked((1, 0, 1, 0, 0), 1, 0, 0, 1, 1),
-            free=marked((0, 0, 1, 1, 1), 0, 1, 1, 1),
-            count=marked((1, 0, 0, 0, 0), 0, 0, 0),
-            strays=np.where(marked((0, 0, 0, 0, 0), 0, 0, 1), self.strays, 0.0),
+            near=marked((1, 1, 0, 1, 1, 1), 0, 1, 1, 1),
+            far=marked((1, 0, 1, 0, 0, 0), 1, 0, 0, 1, 1),
+            free=marked((0, 0, 1, 1, 1, 1), 0, 1, 1, 1),
+            count=marked((1, 0, 0, 0, 0, 0), 0, 0, 0),
+            strays=np.where(marked((0, 0, 0, 0, 0, 0), 0, 0, 1), self.strays, 0.0),
         )
 
     def with_more_by_time(self, part: float) -> PartColumns:
@@ -251,8 +255,8 @@ class PartColumns:
         """
         more = part * (self.longer_s != 0.0)  # runs in which few operations wait stay as they are
         of_kind = {
-            name: np.stack([count + more * far, near, far, slowed, long], axis=1)
-            for name, (count, near, far, slowed, long) in ((name, columns.T) for name, columns in self.of_kind.items())
+            name: np.stack([count + more * far, near, far, slowed, long, lasted], axis=1)
+            for name, (count, near, far, slowed, long, lasted) in ((name, columns.T) for name, columns in self.of_kind.items())
         }
         return replace(self, of_kind=of_kind)
 
@@ -266,9 +270,9 @@ class PartColumns:
     @property
     def parts(self) -> Float64Array:
         """1 where a column belongs to a part, shape (q, p)."""
-        widths = [5] * len(self.of_kind) + [1] * len(self.of_activity)
+        widths = [6] * len(self.of_kind) + [1] * len(self.of_activity)
         membership = np.repeat(np.eye(len(widths)), widths, axis=1)
-        membership[:, 3 : 5 * len(self.of_kind) : 5] = 0.0  # slowed
+        membership[:, 3 : 6 * len(self.of_kind) : 6] = 0.0  # slowed
         membership = np.concatenate([membership, membership[: len(self.of_kind)].sum(axis=0)[None]])
         unused = np.zeros((len(membership), len(self.of_activity) + 1 + (self.woken.shape[1] if self.woken.any() else 0)))
         of_sync = np.array([[float(name == SYNC)] for name in self.names])
