@@ -27,6 +27,20 @@ FEW: Final = 16
 """Number of operations of usual length added to a neighbourhood, which may have few of its own."""
 
 
+_OF_A_KIND: Final = (
+    (1, 1, 0, 1, 1),  # number of operations
+    (1, 0, 0, 0, 1),  # excess of busy time over the usual ...
+    (0, 1, 1, 0, 1),  # ... and between groups
+    (1, 0, 1, 0, 0),  # pace of the neighbourhood
+    (1, 0, 1, 0, 1),  # long operations ...
+    (1, 0, 1, 0, 1),  # ... and how much longer than others of them they took
+    (1, 1, 1, 0, 0),  # operations that woke the processor up
+)
+"""Columns of a kind: whether it is used within and between groups, may have a coefficient of either sign, is a number
+of operations, and belongs to the kind's part."""
+_COUNT, _FAR, _WOKEN = 0, 2, 6
+
+
 class Beyond(NamedTuple):
     """What the busy time of operations says beyond their number, as a number of usual operations, (n, kinds) each.
 
@@ -35,16 +49,16 @@ class Beyond(NamedTuple):
     """
 
     near: Float64Array
-    """Excess of the busy time of a window's operations, without the long ones, over the usual time in its
-    neighbourhood."""
+    """Excess of the busy time of a window's operations, without the long ones, over the usual time with the same
+    background work in the whole run."""
     far: Float64Array
-    """Excess over the usual time with the same background work in the whole run."""
+    """The same with the long ones."""
     slowed: Float64Array
     """Excess of the usual time in the neighbourhood over that in the whole run."""
     long: Float64Array
     """Excess of the number of long operations."""
     lasted: Float64Array
-    """Excess of the busy time of long operations over their usual one."""
+    """Excess of the busy time of long operations over their mean."""
 
 
 def beyond_mean(column: Float64Array, count: Float64Array) -> Float64Array:
@@ -54,10 +68,11 @@ def beyond_mean(column: Float64Array, count: Float64Array) -> Float64Array:
 
 
 def beyond_count(operations: Worked, long: Worked, group: Groups) -> Beyond:
-    """Excess of a window's busy time, near and far, that of its neighbourhood, and the excess of long operations.
+    """Excess of a window's busy time, near and far, that of its neighbourhood, and those of long operations.
 
     A longer operation does more work, or it waits, for a compaction or a slower processor. Of the longest most wait, so
-    that their time says little: `long` has them alone. In a neighbourhood, all kinds are assumed to slow down alike.
+    that their time says little: `long` and `lasted` have them alone. In a neighbourhood, all kinds are assumed to slow
+    down alike.
     """
     count, busy_s = operations
     by_kind = zip(count.T, busy_s.T, strict=True)
@@ -69,9 +84,8 @@ def beyond_count(operations: Worked, long: Worked, group: Groups) -> Beyond:
     slower = (taken_s / (np.bincount(group.near, expected_s) + few_s))[group.near]
     near = (busy_s - long.busy_s) / usual_s - (count - long.number)
     slowed = count * (slower[:, None] - 1.0)
-    lasted = long.busy_s / usual_s
-    lasted = lasted - long.number * lasted.sum(axis=0) / np.maximum(long.number.sum(axis=0), 1e-300)
     apart = [beyond_mean(column, count) for column in (near, slowed, long.number)]
+    lasted = beyond_mean(long.busy_s / usual_s, long.number)
     return Beyond(apart[0], busy_s / usual_s - count, apart[1], apart[2], lasted)
 
 
@@ -103,8 +117,10 @@ class ColumnSets:
 class PartColumns:
     """Activity in each window, by part.
 
-    A kind of operation has five columns: the number of its operations, their excess of busy time within and between
-    groups of neighbouring windows, how much longer than usual they take in a group, and how many of them are long.
+    A kind of operation has up to seven columns: the number of its operations, their excess of busy time within and
+    between groups of neighbouring windows, how much longer than usual they take in a group, how many of them are long,
+    how much longer than others of them those took, and the excess of those that woke the processor up. The last absorbs
+    what a single operation draws beyond one within a burst.
     Within groups an excess is more work; between groups it may be waiting, and its coefficient may have either sign. An
     operation of a slower group may cost more, as much or less; this column is used within groups and belongs to no
     part. Without it the groups of quick operations, which contain most, would decide what an operation costs. Long
@@ -115,7 +131,7 @@ class PartColumns:
     """
 
     of_kind: Mapping[str, Float64Array]
-    """shape (n, 5) each"""
+    """shape (n, k) each, in the order of _OF_A_KIND"""
     of_activity: Mapping[str, Float64Array]
     """shape (n,) each"""
     longer_s: Float64Array
@@ -124,9 +140,6 @@ class PartColumns:
     busy_s: Mapping[str, float]
     """Busy time of all operations of each kind."""
     group: Groups
-    woken: Float64Array
-    """Excess of the number of operations that woke the processor up, shape (n,); all 0 if nearly all or none did. It
-    belongs to no part, and absorbs what a single operation draws beyond one within a burst."""
     strays: float
     """Relative error with which neighbours may misjudge the power of all kinds."""
     in_syncs: Sequence[Float64Array] = ()
@@ -150,22 +163,27 @@ class PartColumns:
         Args:
             long: the long ones of the operations.
             strays: relative error of neighbours for a waiting client, equal for each operation; otherwise 0.
-            woken: number of operations that woke the processor up, shape (n,); None if that does not matter.
+            woken: number of operations of all kinds that woke the processor up, shape (n, all kinds); None if that does
+                not matter.
             waiting: many operations wait, so that half of their energy is assumed to follow their time.
         """
         count, busy_s = operations
         beyond = beyond_count(operations, long, group)
-        of_kind = {name: np.stack([column[:, at] for column in (count, *beyond)], axis=1) for name, at in kinds.items()}
+        single = np.zeros_like(count) if woken is None else beyond_mean(woken, count)
+        by_column = (count, *beyond, single)
+        of_kind = {name: np.stack([column[:, at] for column in by_column], axis=1) for name, at in kinds.items()}
         usual_s = busy_s.sum(axis=0) / np.maximum(count.sum(axis=0), 1e-300)
         longer_s = beyond.far @ usual_s * waiting
         taken_s = {name: float(busy_s[:, at].sum()) for name, at in kinds.items()}
-        more = np.zeros((len(count), 0)) if woken is None else beyond_mean(woken, count)[:, list(kinds.values())]
-        made = cls(of_kind, of_activity, longer_s, taken_s, group, more, math.hypot(NEIGHBOURS_U, strays))
+        made = cls(of_kind, of_activity, longer_s, taken_s, group, math.hypot(NEIGHBOURS_U, strays))
         return made.with_more_by_time(BY_TIME) if waiting else made
 
     @classmethod
     def joined(cls, runs: Sequence[PartColumns]) -> PartColumns:
-        """Columns of several runs as those of one; 0 for parts that a run lacks."""
+        """Columns of several runs as those of one; 0 for parts that a run lacks.
+
+        Kinds have no column of operations that woke the processor up if it is empty in all runs.
+        """
 
         def all_of(by_run: Sequence[Mapping[str, Float64Array]]) -> dict[str, Float64Array]:
             names = dict.fromkeys(name for columns_of in by_run for name in columns_of)
@@ -180,13 +198,15 @@ class PartColumns:
                 for name in names
             }
 
+        of_kind = all_of([run.of_kind for run in runs])
+        if not any(columns[:, _WOKEN].any() for columns in of_kind.values()):
+            of_kind = {name: columns[:, :_WOKEN] for name, columns in of_kind.items()}
         return cls(
-            all_of([run.of_kind for run in runs]),
+            of_kind,
             all_of([run.of_activity for run in runs]),
             np.concatenate([run.longer_s for run in runs]),
             {name: math.fsum(run.busy_s.get(name, 0.0) for run in runs) for run in runs for name in run.busy_s},
             Groups.joined([run.group for run in runs]),
-            np.concatenate([run.woken for run in runs]),
             max(run.strays for run in runs),
         )
 
@@ -213,39 +233,34 @@ class PartColumns:
 
     @property
     def arrays(self) -> list[Float64Array]:
-        """All columns, as arrays of shape (n,) or (n, k): five per kind, the activities between and within groups, the
-        usual time, the woken ones if there are any, the medium during syncs."""
+        """All columns, as arrays of shape (n,) or (n, k): those of each kind, the activities between and within groups,
+        the usual time, the medium during syncs."""
         activities = list(self.of_activity.values())
-        woken = [self.woken] if self.woken.any() else []
-        return [*self.of_kind.values(), *activities, *activities, self.usual_s, *woken, *self.in_syncs]
+        return [*self.of_kind.values(), *activities, *activities, self.usual_s, *self.in_syncs]
 
     @property
     def matrix(self) -> Float64Array:
         """All columns, shape (n, p)."""
         return np.column_stack(self.arrays)
 
+    def _marked(
+        self, of_kind: Sequence[int], activity_far: int, activity_near: int, usual: int, synced: int
+    ) -> BoolArray:
+        """One mark for each column, in the order of `matrix`."""
+        activities = (activity_far,) * len(self.of_activity) + (activity_near,) * len(self.of_activity)
+        of_kinds = [mark for columns in self.of_kind.values() for mark in of_kind[: columns.shape[1]]]
+        return np.array([*of_kinds, *activities, usual, *(synced,) * len(self.in_syncs)], np.bool_)
+
     @property
     def sets(self) -> ColumnSets:
         """Sets of columns, in the order of `matrix`."""
-
-        def marked(
-            of_kind: tuple[int, int, int, int, int, int],
-            activity_far: int,
-            activity_near: int,
-            usual: int,
-            woken: int = 0,
-            synced: int = 0,
-        ) -> BoolArray:
-            activities = (activity_far,) * len(self.of_activity) + (activity_near,) * len(self.of_activity)
-            of_woken, of_syncs = (woken,) * (self.woken.shape[1] if self.woken.any() else 0), (synced,) * len(self.in_syncs)
-            return np.array([*of_kind * len(self.of_kind), *activities, usual, *of_woken, *of_syncs], np.bool_)
-
+        near, far, free, count, _ = zip(*_OF_A_KIND, strict=True)
         return ColumnSets(
-            near=marked((1, 1, 0, 1, 1, 1), 0, 1, 1, 1),
-            far=marked((1, 0, 1, 0, 0, 0), 1, 0, 0, 1, 1),
-            free=marked((0, 0, 1, 1, 1, 1), 0, 1, 1, 1),
-            count=marked((1, 0, 0, 0, 0, 0), 0, 0, 0),
-            strays=np.where(marked((0, 0, 0, 0, 0, 0), 0, 0, 1), self.strays, 0.0),
+            near=self._marked(near, 0, 1, 1, 0),
+            far=self._marked(far, 1, 0, 0, 1),
+            free=self._marked(free, 0, 1, 1, 0),
+            count=self._marked(count, 0, 0, 0, 0),
+            strays=np.where(self._marked((0,) * len(_OF_A_KIND), 0, 0, 1, 0), self.strays, 0.0),
         )
 
     def with_more_by_time(self, part: float) -> PartColumns:
@@ -254,10 +269,9 @@ class PartColumns:
         `part`: additional part of the energy, from -1 to 1. The sums of the columns stay the same.
         """
         more = part * (self.longer_s != 0.0)  # runs in which few operations wait stay as they are
-        of_kind = {
-            name: np.stack([count + more * far, near, far, slowed, long, lasted], axis=1)
-            for name, (count, near, far, slowed, long, lasted) in ((name, columns.T) for name, columns in self.of_kind.items())
-        }
+        of_kind = {name: columns.copy() for name, columns in self.of_kind.items()}
+        for columns in of_kind.values():
+            columns[:, _COUNT] += more * columns[:, _FAR]
         return replace(self, of_kind=of_kind)
 
     def with_medium(self, medium: MediumColumns) -> PartColumns:
@@ -270,10 +284,12 @@ class PartColumns:
     @property
     def parts(self) -> Float64Array:
         """1 where a column belongs to a part, shape (q, p)."""
-        widths = [6] * len(self.of_kind) + [1] * len(self.of_activity)
-        membership = np.repeat(np.eye(len(widths)), widths, axis=1)
-        membership[:, 3 : 6 * len(self.of_kind) : 6] = 0.0  # slowed
+        own = self._marked(tuple(row[-1] for row in _OF_A_KIND), 1, 0, 0, 0)
+        widths = [columns.shape[1] for columns in self.of_kind.values()] + [1] * len(self.of_activity)
+        membership = np.zeros((len(widths), own.size))
+        membership[:, : sum(widths)] = np.repeat(np.eye(len(widths)), widths, axis=1)
+        membership = np.where(own, membership, 0.0)
         membership = np.concatenate([membership, membership[: len(self.of_kind)].sum(axis=0)[None]])
-        unused = np.zeros((len(membership), len(self.of_activity) + 1 + (self.woken.shape[1] if self.woken.any() else 0)))
-        of_sync = np.array([[float(name == SYNC)] for name in self.names])
-        return np.concatenate([membership, unused, *[of_sync] * len(self.in_syncs)], axis=1)
+        for at in range(1, len(self.in_syncs) + 1):
+            membership[:, -at] = [float(name == SYNC) for name in self.names]
+        return membership

@@ -130,7 +130,7 @@ def bursty_run(*, woken, saved_j=10e-6, mean_s=1.2e-4, alone_j=30e-6):
     duration_s = np.diff(edge_s)
     group = groups({"sync": duration_s}, duration_s, np.zeros(count.size, np.bool_), np.arange(count.size) // 48)
     worked = Worked(count[:, None], count[:, None] * 15e-6 * rng.uniform(0.9, 1.1, (count.size, 1)))
-    more = {"woken": singles} if woken else {}
+    more = {"woken": singles[:, None]} if woken else {}
     columns = PartColumns.of({"read": 0}, worked, none_long(count[:, None]), {"sync": duration_s}, group, 0.0, **more)
     drawn_j = window_j + 1.0 * duration_s + rng.normal(0.0, 2e-5, count.size)
     whole = fit(columns.matrix, drawn_j, group, columns.sets, columns.parts)

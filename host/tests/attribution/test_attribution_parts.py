@@ -134,7 +134,7 @@ def test_a_slower_processor_is_no_more_work():
     busy_s = np.full((640, 1), 1e-3)
     busy_s[320:] *= 2.0
     group = groups({}, np.full(640, 0.01), np.zeros(640, np.bool_), np.arange(640) // 32)
-    near, far, slowed, _ = beyond_count(Worked(count, busy_s), none_long(count), group)
+    near, far, slowed, *_ = beyond_count(Worked(count, busy_s), none_long(count), group)
     assert np.abs(near).max() < 0.05 * 20 * 16
     assert np.abs(near[330:] - near[330:].mean()).max() < 1e-9
     assert far.sum() == pytest.approx(0.0, abs=1e-9)
@@ -156,6 +156,29 @@ def test_quick_neighbourhoods_do_not_decide_what_an_operation_costs():
     energy_j = sum(true_j) + idle_j - idle_j.mean()
     fitted_run = fit(columns.matrix, energy_j, group, columns.sets, columns.parts)
     assert fitted_run.energy_j[:2] == pytest.approx(np.sum(true_j, axis=1), rel=0.02)
+
+
+def test_how_long_the_long_operations_took_keeps_their_room_from_the_kinds():
+    """A client that is always busy: a window with a very long update has room for few other operations."""
+    rng = np.random.default_rng(1)
+    kind = (rng.random(400_000) < 0.1).astype(np.int64)
+    worked_s = np.array([1e-5, 4e-5])[kind] * rng.lognormal(0.0, 0.3, kind.size)
+    long = rng.random(kind.size) < 0.01
+    worked_s[long] *= rng.lognormal(2.5, 0.9, long.sum())
+    end_s = np.cumsum(worked_s)
+    edges = np.searchsorted(end_s, np.arange(0.0, end_s[-1], 2e-3))
+
+    def worked(some):
+        windows = np.stack([kind == 0, kind == 1], axis=1) * some[:, None]
+        return Worked(*(np.add.reduceat(windows * each, edges[:-1])[:-1] for each in (1.0, worked_s[:, None])))
+
+    number, long_ones = worked(np.ones(kind.size)), worked(long)
+    true_j = number.busy_s * np.array([1.0, 1.5])
+    windows = len(true_j)
+    group = groups({}, number.busy_s.sum(axis=1), np.zeros(windows, np.bool_), np.arange(windows) // 128)
+    columns = PartColumns.joined([PartColumns.of({"read": 0, "update": 1}, number, long_ones, {}, group, 0.0)])
+    energy_j = fit(columns.matrix, true_j.sum(axis=1), group, columns.sets, columns.parts).energy_j[:2]
+    assert energy_j == pytest.approx(true_j.sum(axis=0), rel=0.005)
 
 
 def test_operations_that_wait_do_not_change_what_the_others_cost():
