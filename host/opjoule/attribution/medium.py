@@ -165,9 +165,8 @@ class _TailSums:
 
 TAILS: Final = 8
 """Number of tail lengths that are tried first."""
-FINE: Final = 4
-"""Number of values tried on either side of the best, closer in each round."""
-ROUNDS: Final = 4
+ROUNDS: Final = 7
+"""Number of times that one on either side of the best is tried, at a distance whose logarithm halves each time."""
 OTHERS: Final = 4
 """Number of equally good tail lengths whose fits give the model's uncertainty."""
 TAIL_MIN_S: Final = 0.05
@@ -426,9 +425,9 @@ class _Search:
         lengths_s = [beside_s] if beside_s else np.geomspace(TAIL_MIN_S, longest_s, TAILS + 1).tolist()
         best = self._of(place, held, lengths_s)
         for _ in range(ROUNDS):
-            nearer_s = best.tail_length_s * np.geomspace(1 / step, step, 2 * FINE + 1)
-            within_s = np.unique(np.clip(nearer_s, TAIL_MIN_S, longest_s))
-            best, step = min(best, self._of(place, held, within_s.tolist())), step ** (1 / FINE)
+            step **= 0.5
+            beside = np.clip(best.tail_length_s * np.array([1 / step, step]), TAIL_MIN_S, longest_s)
+            best = min(best, self._of(place, held, beside.tolist()))
         return best
 
     def _of(self, place: str, held: float, lengths_s: Sequence[float]) -> _Tried:

@@ -175,6 +175,8 @@ ROUNDING_2: Final = 0.25
 """Greatest variance, in squared steps, that rounding alone can give a constant value: one between two codes."""
 PART_SAMPLES: Final = 1 << 14
 """Samples per step of the calculation, a whole number of blocks."""
+NEGLIGIBLE: Final = 1e-4
+"""Part of an independent error up to which one in common changes nothing."""
 LEVELS_MAX: Final = 1 << 20
 """Greatest number of levels that are counted in a table; more are sorted."""
 
@@ -338,9 +340,11 @@ def _step_u(count: int, lsb: float, noise_2: float, levels: Callable[[float], Se
     k = np.arange(1, HARMONICS + 1)
     series = float(np.sum(np.exp(-((2 * math.pi * k) ** 2) * variance) / k**2))
     bias = min(lsb / math.pi * math.sqrt(series / 2), lsb / SQRT12) if variance > 0 else lsb / SQRT12
+    independent = lsb / SQRT12 / math.sqrt(count)
+    if bias <= NEGLIGIBLE * independent:
+        return independent
     width = lsb * (1 + math.ceil(4 * math.sqrt(variance)))
-    shared = bias * math.sqrt(_same_level(levels(width)))
-    return min(lsb / SQRT12, math.hypot(shared, lsb / SQRT12 / math.sqrt(count)))
+    return min(lsb / SQRT12, math.hypot(bias * math.sqrt(_same_level(levels(width))), independent))
 
 
 def sampling_u_j(cells: Cells, start_ns: int, end_ns: int, sensor: ErrorBounds) -> float:
