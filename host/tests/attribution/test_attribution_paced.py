@@ -1,6 +1,7 @@
 """A client that begins its operations at even distances, SIMULATED: neighbours tell little of what all kinds draw."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -140,3 +141,14 @@ def bursty_run(*, woken, saved_j=10e-6, mean_s=1.2e-4, alone_j=30e-6):
 def test_operations_that_wake_the_processor_up_have_a_column():
     assert bursty_run(woken=True) == pytest.approx(1.0, abs=0.02)
     assert bursty_run(woken=False) < 0.95
+
+
+def test_runs_with_and_without_a_column_of_those_that_wake_the_processor_up_are_joined():
+    busy = [paced_run(0.25, at)[0] for at in range(2)]
+    widths = {columns.shape[1] for columns in PartColumns.joined(busy).of_kind.values()}
+    some = replace(busy[1], of_kind={name: columns.copy() for name, columns in busy[1].of_kind.items()})
+    some.of_kind["read"][:, -1] = 1.0
+    joined = PartColumns.joined([busy[0], some])
+    assert {columns.shape[1] for columns in joined.of_kind.values()} == {width + 1 for width in widths}
+    assert joined.of_kind["read"][:, -1].sum() == len(some.of_kind["read"])
+    assert joined.matrix.shape[1] == joined.parts.shape[1] == joined.sets.near.size

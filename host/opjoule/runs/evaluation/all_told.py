@@ -307,8 +307,9 @@ def _later(told: Sequence[Mapping[str, Quantity]], repeats: Sequence[Repeat], ki
 
 def _own(repeat: Repeat, kind: str) -> Quantity:
     """Energy while operations of a kind are carried out, if it is identifiable [J]."""
-    if kind in READS:
-        return _reads(repeat, kind) if kind in repeat.operations.counts() else _absent(kind)
+    if kind in READS and kind in repeat.operations.counts():
+        whole = _whole(repeat)
+        return whole if whole.value is None else _reads(repeat, kind)
     if isinstance(repeat.attribution, Quantity):
         return repeat.attribution
     share = repeat.attribution.operations.get(kind, _absent(kind))
