@@ -21,8 +21,8 @@ from known_medium import Medium, MediumCourse, waited_part
 from known_meter import BOARD_NS, IDLE_S, KINDS, LEAD_IN_S, measured
 from known_pieces import Gridded, Piece, bursts, wander
 from opjoule.attribution.activities import SYNC, Intervals, background
+from opjoule.attribution.attributed_run import Attribution
 from opjoule.attribution.overlap import overlap_s
-from opjoule.attribution.shares import Attribution
 from opjoule.base.units import Quantity
 from opjoule.bench.simulation.parts import Float64Array, Overlapping, PartPowers, Steady, own_stretches
 from opjoule.boards.databases import background_threads

@@ -11,8 +11,8 @@ import pyarrow as pa
 from known_pieces import Piece, bursts, wander
 from known_work import Choice, Known, work
 from opjoule.attribution.activities import background
+from opjoule.attribution.attributed_run import Work
 from opjoule.attribution.counters import Counters
-from opjoule.attribution.work import Work
 from opjoule.bench.simulation.parts import Float64Array
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.cells import Cells

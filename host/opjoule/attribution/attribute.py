@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 
 from opjoule.attribution.activities import SYNC, Intervals, writing
+from opjoule.attribution.attributed_run import Attribution, EnergyCourse, Work
 from opjoule.attribution.budgets import FitBudget, SensorBudget, sum_of_sensors
 from opjoule.attribution.columns import BY_TIME, FOREGROUND, TAIL, WRITE_BACK, PartColumns
 from opjoule.attribution.fit import Fit, FitBlocks, all_and_each, fits, part_energies_j
@@ -21,11 +22,9 @@ from opjoule.attribution.overlap import sampled
 from opjoule.attribution.run_windows import CutRun, RunWindows, delay_ns
 from opjoule.attribution.sensed_medium import SensedMedium
 from opjoule.attribution.sensed_parts import SensedParts
-from opjoule.attribution.shares import Attribution, EnergyCourse
 from opjoule.attribution.verdict import IN_STEP, INDEPENDENT_MIN, too_short, verdicts
 from opjoule.attribution.window_groups import Rows
 from opjoule.attribution.windows import window_ns
-from opjoule.attribution.work import Work
 from opjoule.base.units import Quantity
 from opjoule.energy.operations.operation_table import median_ns
 from opjoule.energy.trace.power_trace import BoolArray, Float64Array

@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 
 from opjoule.attribution.activities import SYNC, background_s, changes_ns
+from opjoule.attribution.attributed_run import Work
 from opjoule.attribution.columns import PartColumns, beyond_mean
 from opjoule.attribution.least_squares import inverse
 from opjoule.attribution.overlap import SeenClock, Waits, Worked, operations_in, operations_seen_in
@@ -18,7 +19,6 @@ from opjoule.attribution.sensed_medium import SensedMedium
 from opjoule.attribution.waits import long_ones, longest_work
 from opjoule.attribution.window_groups import Groups, IntArray, groups, stretch_edges_ns
 from opjoule.attribution.windows import Windows
-from opjoule.attribution.work import Work
 from opjoule.energy.operations.operation_table import OperationTable
 from opjoule.energy.step_integral import NS
 from opjoule.energy.trace.power_trace import BoolArray, Float64Array, Int64Array

@@ -12,7 +12,8 @@ from known_work import Known
 from opjoule.attribution.activities import Intervals
 from opjoule.attribution.attribute import attribute_runs
 from opjoule.attribution.counters import Counters
-from opjoule.attribution.medium import MediumRun, Transfers, medium_models
+from opjoule.attribution.medium import MediumRun, medium_models
+from opjoule.attribution.tails import Transfers
 from opjoule.base.units import Cause
 from opjoule.bench.simulation.parts import Steady
 from opjoule.runs.evaluation.quantities.operations import activity

@@ -17,8 +17,8 @@ from typing import Any, Final
 import numpy as np
 from msgspec.structs import replace
 
+from opjoule.attribution.attributed_run import Attribution
 from opjoule.attribution.budgets import SCALE, SensorBudget, sum_of_sensors
-from opjoule.attribution.shares import Attribution
 from opjoule.base.coverage import COVERAGE_FACTOR
 from opjoule.base.units import Cause, Quantity, exact, mean_shared, missing, unstated
 from opjoule.energy.operations.operation_table import OperationTable, median_ns

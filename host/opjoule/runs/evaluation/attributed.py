@@ -13,11 +13,10 @@ import pyarrow as pa
 
 from opjoule.attribution.activities import background
 from opjoule.attribution.attribute import attribute_runs
+from opjoule.attribution.attributed_run import Attribution, Work
 from opjoule.attribution.counters import Counters
 from opjoule.attribution.overlap import overlap_s
 from opjoule.attribution.sensed_medium import MediumTrace
-from opjoule.attribution.shares import Attribution
-from opjoule.attribution.work import Work
 from opjoule.base.notices import Notice, NoticeKind
 from opjoule.base.units import Cause, Quantity, missing
 from opjoule.boards.databases import background_threads

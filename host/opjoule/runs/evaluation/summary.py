@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from opjoule.attribution.shares import Attribution
+from opjoule.attribution.attributed_run import Attribution
 from opjoule.base.errors import DataFault, RecordFault
 from opjoule.base.notices import Grade, Notice, NoticeKind
 from opjoule.base.units import Cause, Quantity, mean_shared, missing, unstated

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from opjoule.attribution.shares import Attribution, EnergyCourse
+from opjoule.attribution.attributed_run import Attribution, EnergyCourse
 from opjoule.base.units import Quantity, exact, missing
 from opjoule.energy.baseline import MarginalEnergy
 from opjoule.energy.budget import PARTS, Budget

@@ -13,7 +13,7 @@ import pytest
 import quantities_page
 from msgspec import structs
 from opjoule.attribution.activities import background
-from opjoule.attribution.shares import Attribution
+from opjoule.attribution.attributed_run import Attribution
 from opjoule.base.notices import NoticeKind
 from opjoule.base.units import Cause, Quantity, exact, missing
 from opjoule.clocks.clock_map import ClockMap

@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, Self
 
 import pyarrow as pa
 
-from opjoule.attribution.shares import Attribution
+from opjoule.attribution.attributed_run import Attribution
 from opjoule.base.units import Cause, Quantity, mean_shared, missing
 from opjoule.energy.baseline import IdlePower, MarginalEnergy
 from opjoule.energy.budget import Budget

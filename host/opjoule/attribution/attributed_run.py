@@ -1,4 +1,4 @@
-"""Result of the attribution of one run: shares of its energy above idle [J].
+"""One run to attribute, and the shares of its energy above idle [J] that result.
 
 A share that is not identifiable has a reason, besides its value and interval. Errors that shares have in common, as a
 sensor's gain, are `shared`.
@@ -7,14 +7,47 @@ sensor's gain, are `shared`.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
+from opjoule.attribution.activities import Intervals
 from opjoule.attribution.columns import FOREGROUND
+from opjoule.attribution.counters import Counters
+from opjoule.attribution.sensed_medium import MediumTrace
 from opjoule.base.units import Quantity, exact
+from opjoule.clocks.clock_map import ClockMap
+from opjoule.energy.baseline import IdlePower, MarginalEnergy
+from opjoule.energy.cells import Cells
+from opjoule.energy.operations.operation_table import OperationTable
 from opjoule.energy.trace.power_trace import Float64Array, Int64Array
+
+
+@dataclass(frozen=True)
+class Work:
+    """Data of one run and its settle."""
+
+    cells: Cells
+    board_to_meter: ClockMap
+    start_board_ns: int
+    """Start of the run."""
+    work_end_board_ns: int
+    """End of the run."""
+    end_board_ns: int
+    """End of settle; end of the run if none follows."""
+    idle: IdlePower
+    marginal: Callable[[], MarginalEnergy]
+    """Function that gives the energy of run and settle above idle; called late, so it can be computed meanwhile."""
+    operations: OperationTable
+    """Operations of the run, sorted by start."""
+    activities: Mapping[str, Intervals] = field(default_factory=dict)
+    one_background_thread: bool = False
+    counters: Counters | None = None
+    seen_fraction: float = 1.0
+    """Part of each sample period in which the meter converts the current."""
+    medium: MediumTrace | None = None
+    """None without a sensor in the medium's own supply."""
 
 
 @dataclass(frozen=True)
