@@ -96,7 +96,7 @@ def main() -> int:
         one = partial(_one, Timeline.read(record), options)
         with ProcessPoolExecutor(options.jobs) as pool:
             made = pool.map(one, range(options.seed, options.seed + options.trials), chunksize=2)
-            by_record[record.name] = [figure for some in made for figure in some]
+            by_record[str(record)] = [figure for some in made for figure in some]
     if options.kinds:
         by_record = {name: [figure for figure in parts if figure.name in KINDS] for name, parts in by_record.items()}
     everything = [figure for some in by_record.values() for figure in some]
@@ -109,8 +109,10 @@ def main() -> int:
     print(
         "| | identified | held | median width | median error | bias ± its standard error |\n|---|---|---|---|---|---|"
     )
-    for name, parts in by_record.items():
-        print(line(name, parts))
+    names = [record.name for record in options.records]
+    for record, parts in by_record.items():
+        name = Path(record).name
+        print(line(name if names.count(name) == 1 else record, parts))
     print(line("every kind", [figure for figure in everything if figure.name in KINDS]))
     for name in dict.fromkeys(figure.name for figure in everything if options.kinds or figure.name not in KINDS):
         print(line(name, [figure for figure in everything if figure.name == name]))
