@@ -27,18 +27,31 @@ FEW: Final = 16
 """Number of operations of usual length added to a neighbourhood, which may have few of its own."""
 
 
+class _Use(NamedTuple):
+    """What one column of a kind is used for."""
+
+    near: bool
+    """Within groups of neighbouring windows,"""
+    far: bool
+    """... between groups."""
+    free: bool
+    """Its coefficient may have either sign."""
+    own: bool
+    """It belongs to the kind's part."""
+
+
 _OF_A_KIND: Final = (
-    (1, 1, 0, 1, 1),  # number of operations
-    (1, 0, 0, 0, 1),  # excess of busy time over the usual ...
-    (0, 1, 1, 0, 1),  # ... and between groups
-    (1, 0, 1, 0, 0),  # pace of the neighbourhood
-    (1, 0, 1, 0, 1),  # long operations ...
-    (1, 0, 1, 0, 1),  # ... and how much longer than others of them they took
-    (1, 1, 1, 0, 0),  # operations that woke the processor up
+    _Use(near=True, far=True, free=False, own=True),  # number of operations
+    _Use(near=True, far=False, free=False, own=True),  # excess of busy time over the usual ...
+    _Use(near=False, far=True, free=True, own=True),  # ... and between groups
+    _Use(near=True, far=False, free=True, own=False),  # pace of the neighbourhood
+    _Use(near=True, far=False, free=True, own=True),  # long operations ...
+    _Use(near=True, far=False, free=True, own=True),  # ... and how much longer than others of them they took
+    _Use(near=True, far=True, free=True, own=False),  # operations that woke the processor up
 )
-"""Columns of a kind: whether it is used within and between groups, may have a coefficient of either sign, is a number
-of operations, and belongs to the kind's part."""
+"""The columns of a kind, in their order."""
 _COUNT, _FAR, _WOKEN = 0, 2, 6
+"""Places of the number of operations, of the excess between groups, and of operations that woke the processor up."""
 
 
 class Beyond(NamedTuple):
@@ -169,8 +182,7 @@ class PartColumns:
         """
         count, busy_s = operations
         beyond = beyond_count(operations, long, group)
-        single = np.zeros_like(count) if woken is None else beyond_mean(woken, count)
-        by_column = (count, *beyond, single)
+        by_column = (count, *beyond, np.zeros_like(count) if woken is None else beyond_mean(woken, count))
         of_kind = {name: np.stack([column[:, at] for column in by_column], axis=1) for name, at in kinds.items()}
         usual_s = busy_s.sum(axis=0) / np.maximum(count.sum(axis=0), 1e-300)
         longer_s = beyond.far @ usual_s * waiting
@@ -244,7 +256,7 @@ class PartColumns:
         return np.column_stack(self.arrays)
 
     def _marked(
-        self, of_kind: Sequence[int], activity_far: int, activity_near: int, usual: int, synced: int
+        self, of_kind: Sequence[bool], activity_far: int, activity_near: int, usual: int, synced: int
     ) -> BoolArray:
         """One mark for each column, in the order of `matrix`."""
         activities = (activity_far,) * len(self.of_activity) + (activity_near,) * len(self.of_activity)
@@ -254,13 +266,13 @@ class PartColumns:
     @property
     def sets(self) -> ColumnSets:
         """Sets of columns, in the order of `matrix`."""
-        near, far, free, count, _ = zip(*_OF_A_KIND, strict=True)
+        none = [False] * len(_OF_A_KIND)
         return ColumnSets(
-            near=self._marked(near, 0, 1, 1, 0),
-            far=self._marked(far, 1, 0, 0, 1),
-            free=self._marked(free, 0, 1, 1, 0),
-            count=self._marked(count, 0, 0, 0, 0),
-            strays=np.where(self._marked((0,) * len(_OF_A_KIND), 0, 0, 1, 0), self.strays, 0.0),
+            near=self._marked([use.near for use in _OF_A_KIND], 0, 1, 1, 0),
+            far=self._marked([use.far for use in _OF_A_KIND], 1, 0, 0, 1),
+            free=self._marked([use.free for use in _OF_A_KIND], 0, 1, 1, 0),
+            count=self._marked([place == _COUNT for place in range(len(_OF_A_KIND))], 0, 0, 0, 0),
+            strays=np.where(self._marked(none, 0, 0, 1, 0), self.strays, 0.0),
         )
 
     def with_more_by_time(self, part: float) -> PartColumns:
@@ -284,7 +296,7 @@ class PartColumns:
     @property
     def parts(self) -> Float64Array:
         """1 where a column belongs to a part, shape (q, p)."""
-        own = self._marked(tuple(row[-1] for row in _OF_A_KIND), 1, 0, 0, 0)
+        own = self._marked([use.own for use in _OF_A_KIND], 1, 0, 0, 0)
         widths = [columns.shape[1] for columns in self.of_kind.values()] + [1] * len(self.of_activity)
         membership = np.zeros((len(widths), own.size))
         membership[:, : sum(widths)] = np.repeat(np.eye(len(widths)), widths, axis=1)

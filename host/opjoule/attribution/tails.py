@@ -99,7 +99,7 @@ class Transfers:
 
 
 @dataclass(frozen=True)
-class Grouped:
+class _Grouped:
     """Stretches in order of their group of windows."""
 
     transfers: Transfers
@@ -117,7 +117,7 @@ class Grouped:
         group: npt.NDArray[np.int64],
         alone: Float64Array,
         chosen: BoolArray,
-    ) -> Grouped:
+    ) -> _Grouped:
         """The chosen stretches of several runs."""
         some = np.flatnonzero(chosen)
         some = some[np.argsort(group[some], kind="stable")]
@@ -138,15 +138,15 @@ class Grouped:
 class TailSums:
     """Seconds of the tail in each group of windows, for many lengths of the tail."""
 
-    moving: Grouped
-    still: Grouped
+    moving: _Grouped
+    still: _Grouped
     groups: int
 
     @classmethod
     def of(cls, transfers: Sequence[Transfers], group: npt.NDArray[np.int64], alone: Float64Array) -> TailSums:
         """Sums for the stretches of several runs, with the group of each and the fraction of it outside of syncs."""
         moves = np.concatenate([spans.moves for spans in transfers])
-        moving, still = (Grouped.of(transfers, group, alone, chosen) for chosen in (moves, ~moves))
+        moving, still = (_Grouped.of(transfers, group, alone, chosen) for chosen in (moves, ~moves))
         return cls(moving, still, int(group.max()) + 1)
 
     def sums(self, length_s: float, held: float) -> tuple[Float64Array, Float64Array]:

@@ -21,8 +21,9 @@ from opjoule.energy.step_integral import NS
 from opjoule.energy.trace.power_trace import BoolArray, Float64Array, Int64Array
 
 NEAR: Final = 8
-"""Number of windows per group of neighbours, fewer if there would be less than NEAR_MIN such groups. With a slow meter
-a window takes 10 ms, and a flush whose power rises and falls 80 ms."""
+"""Number of windows per group of neighbours, fewer if there would be less than NEAR_MIN such groups. The power of a
+flush rises and falls within 80 ms, and a window of a slow meter takes 10 ms. In longer groups that course would count
+as a difference between kinds."""
 NEAR_MIN: Final = 32
 FAR_S: Final = 0.25
 """Least length of a group: the board's counters are read ten times a second."""

@@ -28,11 +28,11 @@ from opjoule.runs.evaluation.quantities.definition import Definition
 ON_ANYWAY: Final = "where the board is on anyway"
 ON_FOR_THIS: Final = "where it is on only for this work"
 OWN_LINES_MAX: Final = 2
+"""Number of strata above which one line summarises all of them."""
 NEAR_ONE: Final = 0.5
 """Difference from 1 below which a factor's digits are those of this difference."""
 PLACES_MAX: Final = 4
 """Most decimal places of a factor."""
-"""Number of strata above which one line summarises all of them."""
 WHETHER: Final = "whether the board is on anyway or only for this work"
 
 Outcome = tuple[Ranking, ...]
