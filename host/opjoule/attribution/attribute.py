@@ -51,7 +51,8 @@ def attribute_runs(works: Sequence[Work]) -> list[Attribution]:
     windows_of = [slice(first, end) for first, end in itertools.pairwise(ends)]
     above_j = np.concatenate([run.above_j for run in runs])
     sound = np.concatenate([run.windows.sound for run in runs])
-    without = PartColumns.joined([run.columns for run in runs])
+    without, seen = PartColumns.joined([run.columns for run in runs]), _seen(runs)
+    without = without.with_slope_of(seen) if seen else without
     media = _media(works, runs, without, above_j)
     columns = without.with_medium(media.best)
     matrix = columns.matrix * sound[:, None]
@@ -61,7 +62,7 @@ def attribute_runs(works: Sequence[Work]) -> list[Attribution]:
     def energies_of(other: PartColumns, windows_j: Float64Array = above_j) -> Float64Array:
         """Energies in the order of `columns`, shape (1 + runs, q); 0 for parts missing in `other`."""
         made = [rows.of(array) for array in other.arrays]
-        of_fit = columns.group, other.sets, other.parts, windows_of, blocks.doubt
+        of_fit = other.group, other.sets, other.parts, windows_of, blocks.doubt
         found_j = part_energies_j(made, rows.of(windows_j), *of_fit)
         by_name = dict(zip(other.names, found_j.T, strict=True))
         return np.stack([by_name.get(name, np.zeros(len(found_j))) for name in columns.names], axis=1)
@@ -71,9 +72,7 @@ def attribute_runs(works: Sequence[Work]) -> list[Attribution]:
         rivals = (*media.alike, *media.placed, *media.held)
         rivals_j = list(pool.map(energies_of, [without.with_medium(rival) for rival in rivals]))
         waits_j = list(pool.map(energies_of, _waiting(columns)))
-        seen = [run.seen for run in runs if run.seen]
-        operations_seen = len(seen) == len(runs)  # otherwise the meter saw all of the time
-        seen_j = energies_of(PartColumns.joined(seen).with_medium(media.best)) if operations_seen else None
+        seen_j = energies_of(seen.with_medium(media.best)) if seen else None
         fitted = first.result()
     places = all_and_each(len(above_j), windows_of)
     found = [
@@ -107,6 +106,12 @@ def attribute_runs(works: Sequence[Work]) -> list[Attribution]:
         )
         for work, run, fit, windows in zip(works, runs, by_run, windows_of, strict=True)
     ]
+
+
+def _seen(runs: Sequence[RunWindows]) -> PartColumns | None:
+    """Columns of all runs with each operation counted as the meter saw it; None if the meter saw all of the time."""
+    seen = [run.seen for run in runs if run.seen]
+    return PartColumns.joined(seen) if len(seen) == len(runs) else None
 
 
 def _waiting(columns: PartColumns) -> list[PartColumns]:

@@ -12,7 +12,7 @@ import numpy as np
 from opjoule.attribution.activities import SYNC
 from opjoule.attribution.medium import MediumColumns
 from opjoule.attribution.overlap import Worked
-from opjoule.attribution.window_groups import Groups, IntArray
+from opjoule.attribution.window_groups import Groups, IntArray, near_slope
 from opjoule.energy.trace.power_trace import BoolArray, Float64Array
 
 FOREGROUND: Final = "foreground"
@@ -221,6 +221,14 @@ class PartColumns:
             Groups.joined([run.group for run in runs]),
             max(run.strays for run in runs),
         )
+
+    def with_slope_of(self, seen: PartColumns) -> PartColumns:
+        """The columns for a meter that saw the operations as in `seen`.
+
+        Between neighbours, the energy that such a meter states changes by more than the true one, or by less. It sees
+        nothing at the edges of a window, and there operations vary otherwise than in its middle.
+        """
+        return replace(self, group=replace(self.group, slope=near_slope(seen.usual_s, self.usual_s, self.group)))
 
     @property
     def usual_s(self) -> Float64Array:

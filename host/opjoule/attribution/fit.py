@@ -11,7 +11,7 @@ import numpy as np
 
 from opjoule.attribution.columns import ColumnSets
 from opjoule.attribution.least_squares import inverse, non_negative
-from opjoule.attribution.window_groups import BlockRows, Equations, Groups
+from opjoule.attribution.window_groups import BETWEEN, WITHIN, BlockRows, Equations, Groups
 from opjoule.base.coverage import COVERAGE_FACTOR, student_t
 from opjoule.energy.trace.power_trace import BoolArray, Float64Array
 
@@ -236,7 +236,7 @@ class FitBlocks:
         gram, moment = equations.weighted(variance)
         even = np.einsum("bsi,s->i", with_time.gram[:, :, -1, :-1], 1.0 / variance)
         shift = _summing(gram.sum(axis=0), even, total * sets.far, 1.0, known, sum_weight)
-        far = np.einsum("bsij,s->ij", with_time.gram[:, 1:], doubt / variance[1:])
+        far = np.einsum("bsij,s->ij", with_time.gram[:, BETWEEN], doubt / variance[BETWEEN])
         course = far[:-1, :-1] - np.outer(far[:-1, -1], far[:-1, -1]) / far[-1, -1]
         return cls(
             scale,
@@ -249,7 +249,7 @@ class FitBlocks:
             known,
             sum_weight,
             x,
-            equations.gram[:, 0].sum(axis=0) / variance[0] + np.diag(known),
+            np.einsum("bsij,s->ij", equations.gram[:, WITHIN], 1.0 / variance[WITHIN]) + np.diag(known),
             course,
             inverse(shift[0]) @ shift[1],
         )
@@ -388,10 +388,11 @@ def _iterated(
     sum_weight = 0.0
     for _ in range(_ROUNDS):
         gram, moment = equations.weighted(variance)
-        sum_weight = _sum_weight(squares[1:] / variance[1:], total * sets.far)
+        sum_weight = _sum_weight(squares[BETWEEN] / variance[BETWEEN], total * sets.far)
         summed = _summing(gram.sum(axis=0), moment.sum(axis=0), total * sets.far, whole_j, known, sum_weight)
         x = non_negative(*summed, sets.free, x != 0)
-        variance = equations.variance(x) * np.array([1.0, doubt, doubt])
+        variance = equations.variance(x)
+        variance[BETWEEN] *= doubt
         strayed_j = sets.strays * float(total[sets.count] @ x[sets.count])
         significant = (total > 0.0) & (strayed_j > _NO_POWER * abs(whole_j) * total)
         known = np.where(significant, (total / np.where(significant, strayed_j, 1.0)) ** 2, 0.0)

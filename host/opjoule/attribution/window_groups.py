@@ -25,6 +25,16 @@ NEAR: Final = 8
 flush rises and falls within 80 ms, and a window of a slow meter takes 10 ms. In longer groups that course would count
 as a difference between kinds."""
 NEAR_MIN: Final = 32
+WITHIN: Final = slice(0, 2)
+"""Sets of equations within groups: without and with background work."""
+BETWEEN: Final = slice(2, 4)
+"""Sets of equations between groups: of the run, of settle."""
+_ALIKE_ROWS: Final = 8
+"""Number of rows for which both sets within groups count as equally scattered, beside the rows that each has."""
+SLOPE_MAX: Final = 1.25
+"""Greatest slope that is corrected: with a greater one, operations come in step with the meter."""
+_ROUNDING: Final = 1e-20
+"""Part of a sum of squares up to which its differences are rounding errors."""
 FAR_S: Final = 0.25
 """Least length of a group: the board's counters are read ten times a second."""
 BLOCK_S: Final = 4.0
@@ -49,12 +59,16 @@ class Groups:
     """Number of each window's group of windows at about the same time, from 0, shape (n,)."""
     state: IntArray
     """Number of the background work in each window, shape (n,)."""
+    beside: BoolArray
+    """Whether there is background work in each window, shape (n,)."""
     settling: BoolArray
     """Whether a group is after the last operation, where the power is quieter, shape (groups,)."""
     duration_s: Float64Array
     """Duration of each window, shape (n,)."""
     block: IntArray
     """Number of each window's block of the bootstrap, from 0, shape (n,)."""
+    slope: float = 1.0
+    """Change of the energy that the meter states over the change of the true one, between neighbours."""
 
     @classmethod
     def joined(cls, runs: Sequence[Groups]) -> Groups:
@@ -71,10 +85,27 @@ class Groups:
             apart(run.near for run in runs),
             apart(run.of_window for run in runs),
             apart(run.state for run in runs),
+            np.concatenate([run.beside for run in runs]),
             np.concatenate([run.settling for run in runs]),
             np.concatenate([run.duration_s for run in runs]),
             apart(run.block for run in runs),
         )
+
+    @property
+    def within(self) -> tuple[BoolArray, BoolArray]:
+        """Windows of each set within groups, shape (n,) each."""
+        return ~self.beside, self.beside
+
+    @property
+    def between(self) -> tuple[BoolArray, BoolArray]:
+        """Groups of each set between groups, shape (groups,) each."""
+        return ~self.settling, self.settling
+
+    @property
+    def differences(self) -> IntArray:
+        """Number of independent differences between neighbours in each set within groups, shape (2,)."""
+        first = self.beside[_first_windows(self.near)]
+        return np.bincount(self.beside, minlength=2) - np.bincount(first, minlength=2)
 
     @property
     def lasted_s(self) -> Float64Array:
@@ -125,6 +156,7 @@ def groups(
         near.astype(np.int64),
         of_window.astype(np.int64),
         state,
+        state % (1 << len(seconds)) > 0,
         settling[first],
         duration_s,
         stretch // max(round(begins.size / blocks), 1),
@@ -178,18 +210,33 @@ class Rows:
         return np.asarray(column / self._near_root - self._near_root * mean[self.group.near], np.float64)
 
 
+def near_slope(stated: Float64Array, true: Float64Array, group: Groups) -> float:
+    """Change of a stated quantity over the change of the true one between neighbours (least squares), shape (n,) each.
+
+    At most SLOPE_MAX, and at least its inverse.
+    """
+    near = Rows(group, np.ones(true.size, np.bool_), ()).of(np.stack([stated, true], axis=1)).near
+    square = float(near[1] @ near[1])
+    slope = float(near[0] @ near[1]) / square if square > _ROUNDING * float(true @ true) else 1.0
+    return min(max(slope, 1.0 / SLOPE_MAX), SLOPE_MAX)
+
+
 @dataclass(frozen=True)
 class Equations:
-    """Normal equations of each block: within groups, between groups of the run, between groups of settle."""
+    """Normal equations of each block, in sets that scatter differently (WITHIN, BETWEEN).
+
+    The power of background work changes while it lasts. Within groups its changes scatter the windows with it, and
+    those without it tell more of the kinds.
+    """
 
     gram: Float64Array
-    """shape (blocks, 3, p, p)"""
+    """shape (blocks, 4, p, p)"""
     moment: Float64Array
-    """shape (blocks, 3, p)"""
+    """shape (blocks, 4, p)"""
     square: Float64Array
-    """Sum of squares of the left side, shape (blocks, 3)."""
+    """Sum of squares of the left side, shape (blocks, 4)."""
     rows: Float64Array
-    """Independent rows, shape (3,)."""
+    """Independent rows, shape (4,)."""
 
     @classmethod
     def of(
@@ -210,35 +257,36 @@ class Equations:
         mean = _sums(near_rows, group.near) / _sums(part, group.near)
         near_rows /= np.sqrt(part)
         near_rows -= np.sqrt(part) * mean[group.near]
+        near_rows[:, -1] /= group.slope
         of_block = group.block[_first_windows(group.of_window)]
         size = both.shape[1]
-        sets = [_by_block(near_rows, group.block, near, size)]
-        sets += [
-            _by_block(far_rows * chosen[:, None], of_block, far, size) for chosen in (~group.settling, group.settling)
-        ]
-        whole = np.stack(sets, axis=1)
-        settling = float(np.count_nonzero(group.settling))
-        rows = np.array([len(near_rows) - len(mean), len(far_rows) - settling, settling])
-        return cls(whole[..., :-1, :-1], whole[..., :-1, -1], whole[..., -1, -1], np.maximum(rows, 1.0))
+        sets = [_by_block(near_rows * chosen[:, None], group.block, near, size) for chosen in group.within]
+        sets += [_by_block(far_rows * chosen[:, None], of_block, far, size) for chosen in group.between]
+        return cls._of(np.stack(sets, axis=1), group)
 
     @classmethod
     def together(
         cls, arrays: Sequence[BlockRows], energy: BlockRows, group: Groups, within: BoolArray, between: BoolArray
     ) -> Equations:
         """The same equations with all windows as one block."""
-        whole = np.zeros((1, 3, within.size + 1, within.size + 1))
+        whole = np.zeros((1, BETWEEN.stop, within.size + 1, within.size + 1))
         near, far = (np.flatnonzero(np.append(used, True)) for used in (within, between))
-        near_rows = [row for array in (*arrays, energy) for row in array.near]
+        near_rows = [*(row for array in arrays for row in array.near), energy.near[0] / group.slope]
         far_rows = [row for array in (*arrays, energy) for row in array.far]
         near_used, far_used = np.stack([near_rows[at] for at in near]), np.stack([far_rows[at] for at in far])
-        whole[0, 0][np.ix_(near, near)] = near_used @ near_used.T
-        for at, chosen in ((1, ~group.settling), (2, group.settling)):
+        for at, chosen in enumerate(group.within, WITHIN.start):
+            some = near_used[:, chosen]
+            whole[0, at][np.ix_(near, near)] = some @ some.T
+        for at, chosen in enumerate(group.between, BETWEEN.start):
             some = far_used[:, chosen]
             whole[0, at][np.ix_(far, far)] = some @ some.T
-        settling = float(np.count_nonzero(group.settling))
-        neighbourhoods = int(group.near.max()) + 1
-        rows = np.array([group.near.size - neighbourhoods, group.settling.size - settling, settling])
-        return cls(whole[..., :-1, :-1], whole[..., :-1, -1], whole[..., -1, -1], np.maximum(rows, 1.0))
+        return cls._of(whole, group)
+
+    @classmethod
+    def _of(cls, whole: Float64Array, group: Groups) -> Equations:
+        """Equations from the products of all columns and the left side, which is last."""
+        rows = np.maximum([*group.differences, *map(np.count_nonzero, group.between)], 1.0)
+        return cls(whole[..., :-1, :-1], whole[..., :-1, -1], whole[..., -1, -1], rows)
 
     def scaled(self, scale: Float64Array) -> Equations:
         """The equations of the columns divided by a scale, shape (p,)."""
@@ -249,16 +297,20 @@ class Equations:
         return Equations(self.gram[..., :-1, :-1], self.moment[..., :-1], self.square, self.rows)
 
     def variance(self, x: Float64Array) -> Float64Array:
-        """Mean square of the residuals of x in each set, shape (3,)."""
+        """Mean square of the residuals of x in each set, shape (4,)."""
         left = (
             self.square.sum(axis=0)
             - 2 * self.moment.sum(axis=0) @ x
             + np.einsum("sij,i,j->s", self.gram.sum(axis=0), x, x)
         )
         floor = 1e-12 * float(self.square.sum()) / float(self.rows.sum())
-        variance = np.maximum(left / self.rows, floor if floor > 0.0 else 1.0)  # no energy at all: any value will do
+        rows = self.rows.copy()
+        left[WITHIN] += _ALIKE_ROWS * left[WITHIN].sum() / rows[WITHIN].sum()
+        rows[WITHIN] += _ALIKE_ROWS
+        variance = np.maximum(left / rows, floor if floor > 0.0 else 1.0)  # no energy at all: any value will do
         # settle is quieter, but a single stretch of it must not outweigh the whole run
-        variance[2] = max(variance[2], variance[1])
+        run, settle = range(BETWEEN.start, BETWEEN.stop)
+        variance[settle] = max(variance[settle], variance[run])
         return np.asarray(variance, np.float64)
 
     def weighted(self, variance: Float64Array) -> tuple[Float64Array, Float64Array]:

@@ -205,11 +205,11 @@ class Campaign:
                 if run.status != NOT_MEASURED and (tuple(run.condition.items()), run.block) not in cells_here
             ]
 
-    def take_in(self, record: RunRecord) -> None:
-        """Adds a record of the folder to its cell, if it belongs to one."""
+    def take_in(self, record: RunRecord) -> bool:
+        """Adds a record of the folder to its cell. Returns: whether it belongs to one."""
         cell = self._by_identity.get(identity(record.run.plan_sha256, record.document.get("asked", {})))
         if cell is None:
-            return
+            return False
         if cell.is_missing:
             cell.runs.pop()
         run = replace(cell.new_run(cell.block), folder=record.directory.name)
@@ -221,6 +221,7 @@ class Campaign:
             cell.failures += cell.runs[-1].status != "complete"
         if not cell.is_complete and cell.failures <= self.retries:
             self._add_run(cell, cell.block)
+        return True
 
     def made_by(self, record: RunRecord) -> None:
         """Records the program that made a record."""

@@ -330,17 +330,17 @@ class Fleet:
             if rig.failures > self.campaign.retries:
                 self._set_aside(rig, outcome.why)
         else:
-            self.campaign.failed(cell, outcome.why or "it left no record", outcome.took_s)
+            self.campaign.failed(cell, outcome.why or "it left no record of its cell", outcome.took_s)
         self.campaign.save()
         write_campaign_page(self.campaign.folder, goes_on=True)
 
     async def _fetch_all(self, link: Link, rig: FleetRig) -> set[str]:
         """Fetches every record of this campaign from a rig into the folder, and has the rig delete it.
 
-        Returns: the jobs that had a record.
+        Returns: the jobs that had a record of their cell.
         """
         waits: Waiting = await link.ask(rig.address, RigService.waiting, self._id)
-        spare = set()
+        spare, strange = set(), set()
 
         async def fetch(parcel: Parcel, ranges: Sequence[Range]) -> Sequence[bytes]:
             parts: Sequence[bytes] = await link.ask(rig.address, RigService.read, parcel.job, parcel.name, ranges)
@@ -356,17 +356,23 @@ class Fleet:
                     f"{rig.name}: {parcel.name} was measured on another rig in the meantime: this copy stays there"
                 )
                 continue
-            self._take_in(await self._gathering.take(parcel, fetch, self.campaign.free_place))
+            if not self._take_in(await self._gathering.take(parcel, fetch, self.campaign.free_place)):
+                strange.add(parcel.job)
         if done := [job for job in waits.jobs if job not in spare]:
             await link.ask(rig.address, RigService.forget, done)
-        return {parcel.job for parcel in waits.parcels}
+        return {parcel.job for parcel in waits.parcels} - strange
 
-    def _take_in(self, place: Path) -> None:
+    def _take_in(self, place: Path) -> bool:
+        """Adds a fetched record to its cell. Returns: whether it belongs to one; a line says so if not."""
+        taken = False
         try:
-            self.campaign.take_in(RunRecord.open(place))
+            taken = self.campaign.take_in(RunRecord.open(place))
+            if not taken:
+                self.say(f"{place}: not a record of the cell that was to be measured")
         except OpJouleError as error:
             self.say(f"{place}: {error}")
         self.campaign.save()
+        return taken
 
     def _check_hope(self) -> None:
         """Gives up if no rig can measure the remaining cells and none has joined for a long time.

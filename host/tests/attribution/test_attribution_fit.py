@@ -7,7 +7,7 @@ import pytest
 from fitted_columns import NAMES, fit, fitted, none_long, reasons
 from opjoule.attribution.columns import NEIGHBOURS_U, ColumnSets, beyond_count
 from opjoule.attribution.overlap import Worked
-from opjoule.attribution.window_groups import groups
+from opjoule.attribution.window_groups import SLOPE_MAX, groups, near_slope
 from opjoule.base.units import Cause
 
 
@@ -125,3 +125,20 @@ def test_operations_that_take_no_time_at_all_have_columns():
     near, far, slowed, long, lasted = beyond_count(Worked(count, np.zeros_like(count)), none_long(count), group)
     assert np.array_equal(far, -count) and np.isfinite(slowed).all()
     assert not (long.any() or lasted.any()) and np.abs(near).max() < 1e-12
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_neighbours_that_a_meter_shows_steeper_than_they_are_tell_the_same_costs(known):
+    estimate, _, true_j = fitted(near_too_steep=1.05, slope=1.05 if known else 1.0, neighbours_u=1e-6)
+    assert bool(estimate.energy_j[-1] == pytest.approx(true_j, rel=0.005)) is known
+
+
+def test_a_slope_is_the_one_between_neighbours_within_limits():
+    rng = np.random.default_rng(1)
+    group = groups({}, np.full(640, 0.01), np.zeros(640, np.bool_), np.arange(640) // 32)
+    true = np.repeat(rng.uniform(0, 40, 20), 32) + rng.normal(0, 1, 640)
+    steeper = 1.1 * true - 0.1 * np.repeat([true[at : at + 32].mean() for at in range(0, 640, 32)], 32)
+    assert near_slope(steeper, true, group) == pytest.approx(1.1, rel=0.01)
+    assert near_slope(2.0 * true, true, group) == SLOPE_MAX
+    assert near_slope(0.0 * true, true, group) == 1.0 / SLOPE_MAX
+    assert near_slope(true, np.ones(640), group) == 1.0

@@ -1,10 +1,12 @@
 """What goes into the regression: windows, the engine's seconds, busy time."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from fitted_columns import fit, none_long
 from opjoule.attribution.activities import Intervals, background_s, changes_ns
-from opjoule.attribution.columns import BY_TIME, PartColumns, beyond_count
+from opjoule.attribution.columns import BY_TIME, ColumnSets, PartColumns, beyond_count
 from opjoule.attribution.medium import MediumColumns
 from opjoule.attribution.overlap import Worked
 from opjoule.attribution.verdict import too_short
@@ -268,3 +270,27 @@ def test_operations_that_often_wait_count_between_one_each_and_their_time():
     assert most.of_kind["update"][:, 0] == pytest.approx(by_time)
     assert most.matrix.sum(axis=0) == pytest.approx(least.matrix.sum(axis=0))
     assert never.with_more_by_time(1.0).matrix == pytest.approx(never.matrix)
+
+
+def test_the_course_of_background_work_is_not_taken_for_what_operations_cost():
+    """Reads slow down while the power of a flush rises. Windows without a flush scatter less, so that they decide."""
+    rng = np.random.default_rng(1)
+    windows, cost_j = 6400, np.array([1e-4, 1.5e-4])
+    flush = np.arange(windows) // 8 % 2
+    hump = np.sin((np.arange(8) + 0.5) / 8 * np.pi)
+    course = flush * np.tile(hump - hump.mean(), windows // 8)
+    load = np.repeat(rng.uniform(5.0, 40.0, windows // 32), 32)
+    count = rng.poisson(load[:, None] * np.stack([1.0 - 0.5 * course, np.ones(windows)], axis=1)).astype(np.float64)
+    stretch, none = np.arange(windows) // 32, np.zeros(windows, np.bool_)
+    group = groups({"flush": flush * 0.01}, np.full(windows, 0.01), none, stretch)
+    energy_j = count @ cost_j + 5e-3 * course + rng.normal(0.0, 2e-4, windows)
+    every, kinds = np.ones(3, np.bool_), np.array([True, True, False])
+    sets = ColumnSets(near=kinds, far=every, free=~every, count=kinds, strays=np.zeros(3))
+
+    def found(of):
+        return fit(np.column_stack([count, flush]), energy_j, of, sets, np.eye(3)).energy_j[:2] / (
+            count.sum(0) * cost_j
+        )
+
+    assert found(group) == pytest.approx([1.0, 1.0], abs=0.03)
+    assert found(replace(group, beside=none))[0] < 0.8

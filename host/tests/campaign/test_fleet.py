@@ -251,6 +251,16 @@ def test_what_is_wrong_with_a_fleet_is_one_line(fleet):
     assert "Traceback" not in said
 
 
+def test_a_record_of_another_cell_fails_the_cell_that_was_to_be_measured(fleet):
+    (fleet.spool / "rig-1.astray").touch()
+    (fleet.spool / "go").touch()
+    fleet.start_rigs("rig-1")
+    status = fleet.start_campaign(file_of(fleet.folder, repeats=1, retries=1)).wait()
+    assert status != 0 and len(fleet.begun()) == 4, "each of two cells was measured twice"
+    assert fleet.said().count("not a record of the cell that was to be measured") == 4
+    assert "it left no record of its cell" in fleet.said()
+
+
 def test_ctrl_c_ends_the_campaign_and_what_its_rigs_measure(fleet):
     file = file_of(fleet.folder, repeats=1)
     fleet.start_rigs("rig-1")
@@ -308,3 +318,16 @@ def test_a_lone_rig_loads_no_dask():
     ).stderr
     assert "opjoule.cli.campaign.command" in told_modules
     assert not re.search(r"\b(distributed|dask)\b", told_modules)
+
+
+def test_rigs_end_with_the_tests_that_started_them(tmp_path):
+    starter = subprocess.Popen(
+        [sys.executable, str(HOST / "tests" / "support" / "fleet_rigs.py")], stdin=subprocess.PIPE, text=True
+    )
+    rig = Forked(tmp_path, "rig-1", 1)
+    starter.stdin.write(rig.order("rig", ["tcp://127.0.0.1:9", str(tmp_path), "rig-1"]))
+    starter.stdin.flush()
+    assert Path(f"/proc/{rig.pid}").exists()
+    starter.stdin.close()
+    until(lambda: not Path(f"/proc/{rig.pid}").exists())
+    assert starter.wait() == 0 and not rig.has_ended

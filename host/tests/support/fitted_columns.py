@@ -1,5 +1,7 @@
 """Fits of columns with known energies and noise."""
 
+from dataclasses import replace
+
 import numpy as np
 from opjoule.attribution.columns import NEIGHBOURS_U, ColumnSets
 from opjoule.attribution.fit import FitBlocks, fits
@@ -24,6 +26,7 @@ def fitted(
     *,
     wander_j=0.0,
     near_too_steep=1.0,
+    slope=1.0,
     own_variation=1.0,
     strays=0.0,
     steady=False,
@@ -35,6 +38,7 @@ def fitted(
     Args:
         neighbours_u: relative uncertainty of what neighbours tell of both kinds together.
         strays: share of the kinds' energy that follows the activity's independent variation.
+        slope: slope of neighbours that the estimate assumes.
         steady: whether the activity is constant.
     """
     rng = np.random.default_rng(seed)
@@ -59,7 +63,7 @@ def fitted(
         count=np.array([True, True, False, False]),
         strays=np.array([0.0, 0.0, 0.0, neighbours_u]),
     )
-    fit_of_run = fit(columns, energy_j, group, sets, PARTS)
+    fit_of_run = fit(columns, energy_j, replace(group, slope=slope), sets, PARTS)
     return fit_of_run, columns, count.sum(axis=0) @ [1e-3, 3e-3]
 
 

@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 HERE = Path(__file__).resolve()
@@ -19,13 +20,16 @@ sys.path.insert(0, str(HERE.parents[2]))
 
 
 def serve() -> None:
-    """Starts the requested processes until its input ends."""
+    """Starts the requested processes until its input ends, as when its starter is killed, and ends them then."""
     import opjoule.campaign.fleet  # noqa: F401  # loaded once for all
 
+    started = []
     for line in sys.stdin:
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
         request = json.loads(line)
-        if os.fork() == 0:
+        if pid := os.fork():
+            started.append(os.pidfd_open(pid))
+        else:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             os.setsid()
             log = os.open(request["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
@@ -37,6 +41,9 @@ def serve() -> None:
             sys.stdout.flush()
             Path(request["status"]).write_text(str(status))
             os._exit(status)
+    for process in started:
+        with suppress(ProcessLookupError):
+            signal.pidfd_send_signal(process, signal.SIGKILL)
 
 
 def rig(argv: list[str]) -> int:
@@ -77,8 +84,10 @@ def measure(spool: Path, name: str, place: Path) -> int:
 
     if (spool / f"{name}.broken").exists():
         return end(Outcome(3, "the board is gone"))
-    record = RunRecord.create(place / job["name"], {"block": job["block"], "rig_name": name}, simulated=True)
-    record.update(plan_sha256=job["plan_sha256"], found={"opjoule": "0.1.0"})
+    asked = {"block": job["block"], "rig_name": name, "state": job["options"].get("state")}
+    record = RunRecord.create(place / job["name"], asked, simulated=True)
+    plan_sha256 = "0" * 64 if (spool / f"{name}.astray").exists() else job["plan_sha256"]
+    record.update(plan_sha256=plan_sha256, found={"opjoule": "0.1.0"})
     (place / job["name"] / "raw").mkdir()
     (place / job["name"] / "raw" / "trace.bin").write_bytes(os.urandom(100_000))
     worker = os.getppid()
