@@ -223,10 +223,10 @@ class PartColumns:
         )
 
     def with_slope_of(self, seen: PartColumns) -> PartColumns:
-        """The columns for a meter that saw the operations as in `seen`.
+        """The columns with the slope of a meter that saw the operations as in `seen`.
 
-        Between neighbours, the energy that such a meter states changes by more than the true one, or by less. It sees
-        nothing at the edges of a window, and there operations vary otherwise than in its middle.
+        It sees nothing at the edges of a window. Between neighbours, the energy that it states therefore changes more
+        than the true energy, or less.
         """
         return replace(self, group=replace(self.group, slope=near_slope(seen.usual_s, self.usual_s, self.group)))
 

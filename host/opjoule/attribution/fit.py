@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from opjoule.attribution.columns import ColumnSets
-from opjoule.attribution.least_squares import inverse, non_negative
+from opjoule.attribution.least_squares import inverse, iterated, non_negative, summing
 from opjoule.attribution.window_groups import BETWEEN, WITHIN, BlockRows, Equations, Groups
 from opjoule.base.coverage import COVERAGE_FACTOR, student_t
 from opjoule.energy.trace.power_trace import BoolArray, Float64Array
@@ -20,11 +20,6 @@ UNSEEN: Final = 1e-3
 """Fraction of a sum in directions without data, above which the sum is unknown."""
 COURSE_U: Final = 0.01
 """Relative standard deviation of a column from the course of the activity that it represents."""
-_ROUNDS: Final = 6
-_NO_POWER: Final = 1e-12
-"""Fraction of the whole, in the unit of a coefficient, below which kinds draw no power."""
-_SUM_WEIGHT: Final = 1e4
-"""Weight of the windows' sum relative to all windows: it makes the parts add up to the whole."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +144,7 @@ def part_energies_j(
     sums = np.concatenate(
         [np.stack([array.columns[:, some].sum(axis=1) for some in windows_of], axis=1) for array in arrays]
     )
-    solution, _, _, _ = _iterated(equations, sums[:, 0] / scale, float(energy.columns.sum()), sets, doubt)
+    solution, _, _, _ = iterated(equations, sums[:, 0] / scale, float(energy.columns.sum()), sets, doubt)
     return np.asarray((parts * (solution / scale) @ sums).T, np.float64)
 
 
@@ -232,10 +227,10 @@ class FitBlocks:
         sets: ColumnSets,
     ) -> FitBlocks:
         equations = with_time.without_last()
-        x, variance, known, sum_weight = _iterated(equations, total, float(sums_j.sum()), sets, doubt)
+        x, variance, known, sum_weight = iterated(equations, total, float(sums_j.sum()), sets, doubt)
         gram, moment = equations.weighted(variance)
         even = np.einsum("bsi,s->i", with_time.gram[:, :, -1, :-1], 1.0 / variance)
-        shift = _summing(gram.sum(axis=0), even, total * sets.far, 1.0, known, sum_weight)
+        shift = summing(gram.sum(axis=0), even, total * sets.far, 1.0, known, sum_weight)
         far = np.einsum("bsij,s->ij", with_time.gram[:, BETWEEN], doubt / variance[BETWEEN])
         course = far[:-1, :-1] - np.outer(far[:-1, -1], far[:-1, -1]) / far[-1, -1]
         return cls(
@@ -263,7 +258,7 @@ class FitBlocks:
         moment, total, whole_j = taken @ self.moment, taken @ self.total, taken @ self.whole_j
         drawn = zip(gram, moment, total, whole_j, strict=True)
         solved = [
-            non_negative(*_summing(*equations, self.known, self.sum_weight), self.free, start) for equations in drawn
+            non_negative(*summing(*equations, self.known, self.sum_weight), self.free, start) for equations in drawn
         ]
         return np.stack(solved)
 
@@ -272,7 +267,7 @@ class FitBlocks:
         the same with what is known of neighbours, which rests on no block. Source: JCGM 100:2008, G.4.1."""
         gram, moment = self.gram.sum(axis=0), self.moment.sum(axis=0)
         total, whole_j = self.total.sum(axis=0), float(self.whole_j.sum())
-        bound = _summing(gram, moment, total, whole_j, self.known, self.sum_weight)
+        bound = summing(gram, moment, total, whole_j, self.known, self.sum_weight)
         spread = inverse(bound[0])
         x = spread @ bound[1]
         score = self.moment - self.gram @ x + self.sum_weight * np.outer(self.whole_j - self.total @ x, total)
@@ -292,7 +287,7 @@ class FitBlocks:
     def neighbours_u_j(self, wanted: Float64Array) -> Float64Array:
         """Uncertainty of sums from how far neighbours may misjudge the power of all kinds (ColumnSets.strays)."""
         gram, total = self.gram.sum(axis=0), self.total.sum(axis=0)
-        spread = inverse(_summing(gram, total, total, 0.0, self.known, self.sum_weight)[0])
+        spread = inverse(summing(gram, total, total, 0.0, self.known, self.sum_weight)[0])
         return np.asarray(np.abs(wanted @ spread) @ np.sqrt(self.known), np.float64)
 
     def simplified_u_j(self, parts: Float64Array, wanted: Float64Array) -> Float64Array:
@@ -376,46 +371,3 @@ class _Courses:
         np.fill_diagonal(alike, 1.0)
         coefficient = np.concatenate([parts[rows[:-1]] @ blocks.solution, [1.0, 1.0]])
         return cls(rows, own, alike, size, np.sqrt(alike**2 @ (coefficient * size) ** 2))
-
-
-def _iterated(
-    equations: Equations, total: Float64Array, whole_j: float, sets: ColumnSets, doubt: float
-) -> tuple[Float64Array, Float64Array, Float64Array, float]:
-    """Coefficients, variance of each set, prior information on coefficients, and weight of the sum, by iteration;
-    `doubt` as in FitBlocks."""
-    x, variance, known = np.zeros(total.size), np.ones(equations.rows.size), np.zeros(total.size)
-    squares = np.einsum("bsii->s", equations.gram)
-    sum_weight = 0.0
-    for _ in range(_ROUNDS):
-        gram, moment = equations.weighted(variance)
-        sum_weight = _sum_weight(squares[BETWEEN] / variance[BETWEEN], total * sets.far)
-        summed = _summing(gram.sum(axis=0), moment.sum(axis=0), total * sets.far, whole_j, known, sum_weight)
-        x = non_negative(*summed, sets.free, x != 0)
-        variance = equations.variance(x)
-        variance[BETWEEN] *= doubt
-        strayed_j = sets.strays * float(total[sets.count] @ x[sets.count])
-        significant = (total > 0.0) & (strayed_j > _NO_POWER * abs(whole_j) * total)
-        known = np.where(significant, (total / np.where(significant, strayed_j, 1.0)) ** 2, 0.0)
-    return x, variance, known, sum_weight
-
-
-def _summing(
-    gram: Float64Array,
-    moment: Float64Array,
-    total: Float64Array,
-    whole_j: float,
-    known: Float64Array,
-    sum_weight: float,
-) -> tuple[Float64Array, Float64Array]:
-    """Normal equations that also make the parts add up to the whole, with prior information `known`."""
-    return gram + sum_weight * np.outer(total, total) + np.diag(known), moment + sum_weight * whole_j * total
-
-
-def _sum_weight(squares: Float64Array, total: Float64Array) -> float:
-    """Weight of the sum, from all squares of the columns between groups, weighted; 0 without activity, which leaves
-    nothing to add up.
-
-    Those within groups are no measure of it: they are so many that the sum would hide what groups tell.
-    """
-    square, all_squares = float(total @ total), float(squares.sum())
-    return _SUM_WEIGHT * all_squares / square if square > 1e-200 * all_squares else 0.0

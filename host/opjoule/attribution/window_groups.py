@@ -30,7 +30,8 @@ WITHIN: Final = slice(0, 2)
 BETWEEN: Final = slice(2, 4)
 """Sets of equations between groups: of the run, of settle."""
 _ALIKE_ROWS: Final = 8
-"""Number of rows for which both sets within groups count as equally scattered, beside the rows that each has."""
+"""Each set within groups has this many rows more, which scatter as both sets together: otherwise a set of a few rows
+that fit by chance would outweigh the other."""
 SLOPE_MAX: Final = 1.25
 """Greatest slope that is corrected: with a greater one, operations come in step with the meter."""
 _ROUNDING: Final = 1e-20
@@ -59,7 +60,7 @@ class Groups:
     """Number of each window's group of windows at about the same time, from 0, shape (n,)."""
     state: IntArray
     """Number of the background work in each window, shape (n,)."""
-    beside: BoolArray
+    background: BoolArray
     """Whether there is background work in each window, shape (n,)."""
     settling: BoolArray
     """Whether a group is after the last operation, where the power is quieter, shape (groups,)."""
@@ -85,7 +86,7 @@ class Groups:
             apart(run.near for run in runs),
             apart(run.of_window for run in runs),
             apart(run.state for run in runs),
-            np.concatenate([run.beside for run in runs]),
+            np.concatenate([run.background for run in runs]),
             np.concatenate([run.settling for run in runs]),
             np.concatenate([run.duration_s for run in runs]),
             apart(run.block for run in runs),
@@ -94,7 +95,7 @@ class Groups:
     @property
     def within(self) -> tuple[BoolArray, BoolArray]:
         """Windows of each set within groups, shape (n,) each."""
-        return ~self.beside, self.beside
+        return ~self.background, self.background
 
     @property
     def between(self) -> tuple[BoolArray, BoolArray]:
@@ -104,8 +105,8 @@ class Groups:
     @property
     def differences(self) -> IntArray:
         """Number of independent differences between neighbours in each set within groups, shape (2,)."""
-        first = self.beside[_first_windows(self.near)]
-        return np.bincount(self.beside, minlength=2) - np.bincount(first, minlength=2)
+        first = self.background[_first_windows(self.near)]
+        return np.bincount(self.background, minlength=2) - np.bincount(first, minlength=2)
 
     @property
     def lasted_s(self) -> Float64Array:

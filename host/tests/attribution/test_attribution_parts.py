@@ -288,9 +288,8 @@ def test_the_course_of_background_work_is_not_taken_for_what_operations_cost():
     sets = ColumnSets(near=kinds, far=every, free=~every, count=kinds, strays=np.zeros(3))
 
     def found(of):
-        return fit(np.column_stack([count, flush]), energy_j, of, sets, np.eye(3)).energy_j[:2] / (
-            count.sum(0) * cost_j
-        )
+        told = fit(np.column_stack([count, flush]), energy_j, of, sets, np.eye(3))
+        return told.energy_j[:2] / (count.sum(axis=0) * cost_j)
 
     assert found(group) == pytest.approx([1.0, 1.0], abs=0.03)
-    assert found(replace(group, beside=none))[0] < 0.8
+    assert found(replace(group, background=none))[0] < 0.8
