@@ -37,7 +37,7 @@ COPPER_MAX_OHM = 5e-4
 35 um copper (Stackpole, "Shunt Resistor PCB Layout": 5 milliohm on 10 mm by 1 mm)."""
 SHUNT_PER_K = 200e-6
 """Bound of the shunt's relative temperature coefficient [1/K], if unknown: thick film has 100 to 300 ppm
-(resistor.com, "Temperature Coefficient of Resistance"), metal strip 75 (Vishay VMN-PL0407)."""
+(resistor.com, "Temperature Coefficient of Resistance"), metal strip 75 (Vishay VMN-PL0010)."""
 CHIP_PER_K = 10e-6
 """Temperature coefficient of the shunt channel's gain, relative [1/K]: INA219, SBOS448G 7.5, typical."""
 ROOM_K = 15.0
