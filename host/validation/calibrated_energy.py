@@ -19,6 +19,7 @@ import argparse
 import random
 import sys
 import tempfile
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -123,9 +124,11 @@ def calibrated(folder: Path, taken: list[ReferencePoint], reference: Reference) 
     return calibration.of(DELIVERED, 23.0)
 
 
-def unseen(folder: Path, drawn: Imperfections, options: list[str], chance: random.Random) -> tuple[str, Recording]:
-    """Records a load of a random kind on top of a random idle current; two sync edges bound its 10 s."""
-    kind = chance.choice(KINDS)
+def unseen(
+    folder: Path, drawn: Imperfections, options: list[str], chance: random.Random, kinds: Sequence[str]
+) -> tuple[str, Recording]:
+    """Records a load of one of these kinds on top of a random idle current; two sync edges bound its 10 s."""
+    kind = chance.choice(kinds)
     idle_a = chance.uniform(0.3, 0.6)
     rows = [(0.0, idle_a)] + [
         (round(IDLE_S + at_s, 9), idle_a + current_a)
@@ -136,12 +139,15 @@ def unseen(folder: Path, drawn: Imperfections, options: list[str], chance: rando
     return kind, record(folder, rows, edges_s, *options, voltage_v=drawn.supply_open_v, end_s=end_s, settings=SETTINGS)
 
 
-def trial(seed: int, draws: int = 1, point_s: float = POINT_S) -> tuple[str, list[tuple[str, float, float]]]:
+def trial(
+    seed: int, draws: int = 1, point_s: float = POINT_S, kinds: Sequence[str] = KINDS
+) -> tuple[str, list[tuple[str, float, float]]]:
     """Measures one rig with every calibration.
 
     Args:
         draws: calibrations of the rig with each kind of reference, each with newly drawn errors of the reference.
         point_s: length of a point; with less than a minute it may end before the shunt's temperature is steady.
+        kinds: the load is of one of them.
     Returns: kind of load; for each calibration its name, the energy's relative error, and its relative expanded
         uncertainty.
     """
@@ -153,7 +159,7 @@ def trial(seed: int, draws: int = 1, point_s: float = POINT_S) -> tuple[str, lis
         for place in places:
             place.mkdir()
         stairs, _ = ladder(places[0], drawn, [*options, "--seed", str(seed)], point_s)
-        kind, rig = unseen(places[1], drawn, [*options, "--seed", str(seed + 1_000_000)], chance)
+        kind, rig = unseen(places[1], drawn, [*options, "--seed", str(seed + 1_000_000)], chance, kinds)
         start_ns, end_ns = rig.edges_ns.tolist()
         crystal = 1 + chance.uniform(-1, 1) * CRYSTAL_ERROR_MAX
         timebase = Timebase("board", WINDOW_S * crystal * 1e9 / (end_ns - start_ns), CRYSTAL_ERROR_MAX)

@@ -205,12 +205,13 @@ Status MongoDatabase::open(const OpenRequest& request, std::string_view version)
   settings_["updates"] = "in place";
   settings_["mongodb.database"] = options_.database;
   if (Status status = connection_.open(options_); !status.is_ok()) return status;
-  read_server();
 
   const Marker asked{"mongodb", std::string(version), kRowLayout, request.field_count};
   Marker found;
+  // The first command, because only its error says why the server cannot be reached.
   const Status marked = find_marker(&found);
   if (!marked.is_ok() && !marked.is_not_found()) return marked;
+  read_server();
   Status status = Status::ok();
   if (marked.is_ok() && (!request.create || request.resume))
     status = check_marker(request.path, found, asked);

@@ -6,7 +6,11 @@
 #undef _FILE_OFFSET_BITS
 #include <dirent.h>
 
+#include <cstddef>
 #include <cstring>
+
+static_assert(offsetof(struct dirent, d_name) == 11,
+              "the engines' entries have numbers and offsets of 32 bits: compile this file alone");
 
 extern "C" struct dirent* __wrap_readdir(DIR* directory) {
   thread_local struct dirent narrow;
