@@ -11,16 +11,13 @@ import json
 import os
 import platform
 import socket
-import struct
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from dataclasses import replace
 from pathlib import Path
 
-import bson
 import mongo_server
 import pytest
 from loopback_sshd import Sshd
@@ -140,45 +137,6 @@ def test_a_server_takes_the_loaders_work_and_leaves_nothing(shell, mongod, probe
         *("--dbpath", str(tmp_path / DATA), "--port", str(PORT), "--bind_ip", "127.0.0.1"),
         *("--setParameter", "a b;c"),
     ]
-
-
-def answer_hello(server: socket.socket, newest: int) -> None:
-    """A MongoDB of another generation, by the wire version that it tells (OP_QUERY's answer, OP_REPLY)."""
-    connection, _ = server.accept()
-    with connection:
-        head = connection.recv(16, socket.MSG_WAITALL)
-        size, request, _, _ = struct.unpack("<iiii", head)
-        connection.recv(size - len(head), socket.MSG_WAITALL)
-        hello = {"ismaster": True, "minWireVersion": 0, "maxWireVersion": newest, "ok": 1.0}
-        reply = struct.pack("<iqii", 0, 0, 0, 1) + bson.encode(hello)
-        connection.sendall(struct.pack("<iiii", 16 + len(reply), 1, request, 1) + reply)
-
-
-@pytest.mark.parametrize(
-    ("newest", "address", "says"),
-    [
-        (
-            1,
-            "mongodb://127.0.0.1:{port}",
-            "wire version 1, ",
-        ),
-        (None, "mongodb://127.0.0.1:1", "connection refused"),
-        (17, "mongodb://user:secret@127.0.0.1:{port}/?authMechanism=SCRAM-SHA-256", "authentication"),
-    ],
-)
-@pytest.mark.board_builds
-def test_a_server_that_does_not_take_the_loader_is_one_line_before_anything_is_loaded(
-    board_loader, tmp_path, newest, address, says
-):
-    (tmp_path / "workload").write_text("recordcount=5\noperationcount=5\nreadproportion=1\n")
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        if newest:
-            threading.Thread(target=answer_hello, args=(server, newest), daemon=True).start()
-        path = address.format(port=server.getsockname()[1])
-        arguments = ["load", "--db", "mongodb", "--path", path, "--workload", str(tmp_path / "workload")]
-        ended = subprocess.run([board_loader, *arguments], capture_output=True, text=True, check=False)
-    assert ended.returncode == 3 and says in ended.stderr and ended.stderr.count("\n") == 1
-    assert "load-start" not in ended.stdout and "secret" not in ended.stderr
 
 
 def test_a_missing_server_is_named_with_the_remedy(shell, probe, tmp_path):

@@ -6,9 +6,13 @@ import os
 import platform
 import re
 import shlex
+import socket
+import struct
 import subprocess
+import threading
 from pathlib import Path
 
+import bson
 import pytest
 from breaking_proxy import BreakingProxy
 from foreign_readers import FIELDS, READERS, RECORDS, WORKLOAD, read_mongodb, run_loader, ycsb_key
@@ -165,3 +169,36 @@ def test_a_read_whose_connection_breaks_has_failed_and_is_not_tried_again(tmp_pa
     broken = json.loads(ended.stdout.splitlines()[-1])["summary"]
     assert ended.returncode == 1, ended.stderr
     assert (broken["errors"], broken["retries"]["timeout"]) == (1, 1)
+
+
+def answer_hello(server: socket.socket, newest: int) -> None:
+    """A MongoDB of another generation, by the wire version that it tells (OP_QUERY's answer, OP_REPLY)."""
+    connection, _ = server.accept()
+    with connection:
+        head = connection.recv(16, socket.MSG_WAITALL)
+        size, request, _, _ = struct.unpack("<iiii", head)
+        connection.recv(size - len(head), socket.MSG_WAITALL)
+        hello = {"ismaster": True, "minWireVersion": 0, "maxWireVersion": newest, "ok": 1.0}
+        reply = struct.pack("<iqii", 0, 0, 0, 1) + bson.encode(hello)
+        connection.sendall(struct.pack("<iiii", 16 + len(reply), 1, request, 1) + reply)
+
+
+@pytest.mark.parametrize(
+    ("newest", "address", "says"),
+    [
+        (1, "mongodb://127.0.0.1:{port}", "wire version 1, "),
+        (None, "mongodb://127.0.0.1:1", "connection refused"),
+        (17, "mongodb://user:secret@127.0.0.1:{port}/?authMechanism=SCRAM-SHA-256", "authentication"),
+    ],
+)
+def test_a_server_that_does_not_take_the_loader_is_one_line_before_anything_is_loaded(
+    workload, board, newest, address, says
+):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        if newest:
+            threading.Thread(target=answer_hello, args=(server, newest), daemon=True).start()
+        path = address.format(port=server.getsockname()[1])
+        arguments = ["load", "--db", "mongodb", "--path", path, "--workload", workload]
+        ended = subprocess.run([*command(board), *arguments], capture_output=True, text=True, check=False)
+    assert ended.returncode == 3 and says in ended.stderr and ended.stderr.count("\n") == 1
+    assert "load-start" not in ended.stdout and "secret" not in ended.stderr
