@@ -39,8 +39,8 @@ INPUT_BYTES = 1024
 """Length of the longest input. No message or line that matters is longer, and short inputs run faster."""
 LONGER_INPUT_BYTES = {"power-parquet": 4096, "operations-parquet": 4096}
 """The same for parsers whose shortest valid file is longer: cut off, it would have no footer and nothing to read."""
-PYTHON_PIECE = 200_000
-"""Executions of a process of atheris: it keeps up to 2 KiB an execution, where its instrumentation compares arrays."""
+PYTHON_PIECE = 50_000
+"""Executions of a process of atheris: it keeps up to 13 KiB an execution, where its instrumentation compares arrays."""
 KEPT_BYTES = 3000
 """Size of a parser's corpus in the repository."""
 

@@ -79,7 +79,6 @@ file(GLOB shared_engine_sources CONFIGURE_DEPENDS databases/shared/*.cc)
 add_library(engines STATIC ${CMAKE_CURRENT_BINARY_DIR}/engines.cc)
 if(shared_engine_sources)
   target_sources(core PRIVATE ${shared_engine_sources})  # what several engines use (folder sizes, timed sync calls)
-  set_source_files_properties(databases/shared/readdir_32bit.cc PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)  # 32-bit offsets
 endif()
 target_link_libraries(engines PUBLIC core)
 foreach(name IN LISTS built_engines)
