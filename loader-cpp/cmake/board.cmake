@@ -17,12 +17,14 @@ if(OPJOULE_C_LIBRARY)
   string(APPEND includes " -fno-canonical-system-headers")  # lists of headers name the folder's links
   string(APPEND includes " -idirafter \"${OPJOULE_C_LIBRARY}/${OPJOULE_TRIPLE}\" -idirafter \"${OPJOULE_C_LIBRARY}\"")
 endif()
-set(CMAKE_C_FLAGS_INIT "${includes} -D_FILE_OFFSET_BITS=64")
-set(CMAKE_CXX_FLAGS_INIT "${includes} -D_FILE_OFFSET_BITS=64")
-
+set(widths "-D_FILE_OFFSET_BITS=64")
 if(OPJOULE_TRIPLE MATCHES "^arm-")
+  # The engines' archives are of Debian 12, whose times have 32 bits. Debian 13's compiler has 64 unless told otherwise.
+  string(APPEND widths " -U_TIME_BITS -D_TIME_BITS=32")
   set(CMAKE_EXE_LINKER_FLAGS_INIT "-Wl,--wrap=readdir")  # databases/shared/readdir_32bit.cc says why
 endif()
+set(CMAKE_C_FLAGS_INIT "${includes} ${widths}")
+set(CMAKE_CXX_FLAGS_INIT "${includes} ${widths}")
 
 set(CMAKE_FIND_ROOT_PATH ${OPJOULE_SYSROOT})
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
