@@ -60,8 +60,9 @@ def readme_at(commit: str) -> list[str]:
 
 
 def whole_steps(commit: str) -> list[Step]:
-    """README's commands, then the installed package."""
-    return [*_readme_steps(commit), Step("install", "pip install", INSTALL)]
+    """README's commands, the programs for boards with a 32-bit system, then the installed package."""
+    boards = Step("boards", "the programs for boards with a 32-bit system, and what their engines store", BOARDS)
+    return [*_readme_steps(commit), boards, Step("install", "pip install", INSTALL)]
 
 
 def _readme_steps(commit: str) -> list[Step]:
@@ -98,6 +99,7 @@ def emulated_steps(commit: str) -> list[Step]:
     ]
 
 
+BOARDS: Final = ".venv/bin/python -m pytest -m thorough -k armhf host/tests/loader/test_board_builds.py"
 INSTALL: Final = f"""set -e
 cd
 python3 -m venv elsewhere

@@ -90,6 +90,7 @@ def test_a_user_runs_what_readme_says_then_installs_the_package(readmes):
     assert [(step.name, step.commit) for step in steps] == [
         ("command-1", "new"),
         ("tests", "new"),
+        ("boards", ""),
         ("install", ""),
     ]
     assert [step.script for step in steps[:2]] == ["measure new", "./test"]
