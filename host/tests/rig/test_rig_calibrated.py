@@ -10,7 +10,7 @@ pytestmark = pytest.mark.rig
 def test_a_calibrated_sensor_knows_the_energy_of_ten_seconds_far_better(seed):
     """The whole trial, with minutes for its points: host/validation/calibrated_energy.py.
 
-    The load does not change within a few conversions: what this meter then misses hides what it was calibrated for.
+    The load does not change within a few conversions. No calibration tells what this meter would miss of it then.
     """
     _, rows = trial(seed, point_s=10.0, kinds=("steady", "noisy", "ramp"))
     (_, _, delivered_u), *calibrated = rows
