@@ -5,11 +5,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <numeric>
 #include <system_error>
 #include <utility>
 
+#include "board/clock.h"
 #include "medium-sim/program_files.h"
 
 namespace opjoule {
@@ -18,6 +20,12 @@ namespace {
 constexpr uint64_t kPieceBytes = 64 * 1024;  // evicted at once
 constexpr int kTrialsMax = 4096;             // pieces looked at before the limit is given up
 constexpr uint64_t kRoom = 64;               // this part of the limit is made free at once
+
+// The kernel counts a read when it begins, and its pages are cached, and can be evicted, once the
+// disk has answered: the files are looked at again for some time. A wake-up that is lost, because
+// those who count do not wait for the lock, comes with the next look.
+constexpr std::chrono::milliseconds kLookEach{50};
+constexpr int64_t kLooksAgainNs = 1'000'000'000;
 
 Descriptor opened(const std::string& path) {
   return Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
@@ -89,14 +97,18 @@ void PageCache::grown(uint64_t bytes) {
 
 void PageCache::work() {
   std::unique_lock lock(mutex_);
+  int64_t look_until_ns = 0;
   while (true) {
-    wake_.wait(lock, [this] { return stopping_ || at_most_bytes_ > limit_bytes_; });
+    wake_.wait_for(lock, kLookEach, [this] { return stopping_ || at_most_bytes_ > limit_bytes_; });
     if (stopping_) return;
-    make_room();
+    const bool grown = at_most_bytes_ > limit_bytes_;
+    if (!grown && board_ns() > look_until_ns) continue;
+    if (const bool evicted = make_room(); evicted || grown)
+      look_until_ns = board_ns() + kLooksAgainNs;
   }
 }
 
-void PageCache::make_room() {
+bool PageCache::make_room() {
   const uint64_t believed = at_most_bytes_;
   const std::vector<File> all = files();
   const uint64_t cached = cached_bytes(all);
@@ -105,6 +117,7 @@ void PageCache::make_room() {
   const uint64_t left = cached - std::min(evicted, cached);
   if (left > limit_bytes_) beyond_bytes_ = std::max<uint64_t>(beyond_bytes_, left - limit_bytes_);
   at_most_bytes_ += std::min(left, goal) - believed;  // a rest is tried again with the next room
+  return evicted > 0;
 }
 
 uint64_t PageCache::evict_some(const std::vector<File>& files, uint64_t bytes) {

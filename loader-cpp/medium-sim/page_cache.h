@@ -47,7 +47,7 @@ class PageCache {
     uint64_t bytes;
   };
   void work();
-  void make_room();
+  bool make_room();  // whether anything was evicted
   uint64_t evict_some(const std::vector<File>& files, uint64_t bytes);
   [[nodiscard]] std::vector<File> files() const;
 
