@@ -26,15 +26,18 @@ ENV{PRODUCT}=="1a86/7523/*", ATTRS{manufacturer}=="", ENV{BRLTTY_BRAILLE_DRIVER}
 class Computer:
     """A made-up file system with one serial port, laid out as Linux does."""
 
-    def __init__(self, root: Path, tty: str = "ttyUSB0", vendor: str = "1a86", product: str = "7523") -> None:
+    def __init__(
+        self, root: Path, tty: str = "ttyUSB0", vendor: str = "1a86", product: str = "7523", serial_number: str = ""
+    ) -> None:
         self.root, self.tty = root, tty
         usb = root / "sys/devices/pci0/usb1/1-2"
         port = usb / "1-2:1.0" / tty
         for folder in (port / "tty" / tty, root / "sys/class/tty", root / "sys/bus/usb/devices"):
             folder.mkdir(parents=True)
         self.put(f"sys/devices/pci0/usb1/1-2/1-2:1.0/{tty}/tty/{tty}/dev", "188:0\n")
-        for name, text in (("idVendor", vendor), ("idProduct", product), ("dev", "189:7")):
-            (usb / name).write_text(text + "\n")
+        for name, text in (("idVendor", vendor), ("idProduct", product), ("dev", "189:7"), ("serial", serial_number)):
+            if text:
+                (usb / name).write_text(text + "\n")
         (port / "tty" / tty / "device").symlink_to(f"../../../{tty}")
         (root / "sys/class/tty" / tty).symlink_to(f"../../devices/pci0/usb1/1-2/1-2:1.0/{tty}/tty/{tty}")
         (root / "sys/bus/usb/devices/1-2").symlink_to("../../../devices/pci0/usb1/1-2")
@@ -47,6 +50,13 @@ class Computer:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
         return path
+
+    def link(self, name: str, tty: str) -> str:
+        """Makes a link of udev to a port; its path."""
+        link = self.root / "dev/serial" / name
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(f"../../{tty}")
+        return f"/dev/serial/{name}"
 
     def obstacles(self, port: str = "") -> list[str]:
         with pytest.MonkeyPatch.context() as patch:
@@ -131,15 +141,28 @@ def test_an_ftdi_converter_that_holds_bytes_back_is_reported(tmp_path, text, rep
 
 @pytest.mark.parametrize("tty", ["ttyUSB0", "ttyACM0"])
 def test_a_number_is_reported_where_there_is_a_name_that_stays(tmp_path, tty):
-    computer = Computer(tmp_path, tty=tty)
-    links = tmp_path / "dev/serial/by-id"
-    links.mkdir(parents=True)
-    (links / "usb-other").symlink_to("../../ttyUSB7")
+    computer = Computer(tmp_path, tty=tty, serial_number="75736")
+    computer.link("by-id/usb-other", "ttyUSB7")
     assert computer.obstacles() == []
-    (links / "usb-1a86_USB_Serial-if00-port0").symlink_to(f"../../{tty}")
+    computer.link("by-path/pci-0-usb-0:2:1.0-port0", tty)
+    computer.link("by-id/usb-Arduino_75736-if00", tty)
     [line] = computer.obstacles()
-    assert 'port = "serial:/dev/serial/by-id/usb-1a86_USB_Serial-if00-port0"' in line
-    assert computer.obstacles("/dev/serial/by-id/usb-1a86_USB_Serial-if00-port0") == []
+    assert line.endswith('port = "serial:/dev/serial/by-id/usb-Arduino_75736-if00" into rig.toml')
+    assert computer.obstacles("/dev/serial/by-id/usb-Arduino_75736-if00") == []
+    assert computer.obstacles("/dev/serial/by-path/pci-0-usb-0:2:1.0-port0") == []
+
+
+@pytest.mark.parametrize("serial_number", ["", "0001"])
+def test_a_device_without_a_serial_number_of_its_own_is_named_by_its_usb_socket(tmp_path, serial_number):
+    """A second CH340 takes over the link of the first one in by-id: the wrong meter would be read."""
+    computer = Computer(tmp_path, serial_number=serial_number)
+    by_id = computer.link("by-id/usb-1a86_USB_Serial-if00-port0", "ttyUSB0")
+    assert computer.obstacles() == []  # neither name stays
+    by_path = computer.link("by-path/pci-0-usb-0:2:1.0-port0", "ttyUSB0")
+    for port in ("/dev/ttyUSB0", by_id):
+        [line] = computer.obstacles(port)
+        assert f'port = "serial:{by_path}"' in line and "USB socket" in line
+    assert computer.obstacles(by_path) == []
 
 
 def test_a_user_outside_the_ports_group_is_told_how_to_get_in(computer):
@@ -194,10 +217,7 @@ def test_the_name_that_init_offers_is_one_that_doctor_accepts(tmp_path, monkeypa
     computer = Computer(tmp_path)
     monkeypatch.setattr(serial_host, "ROOT", tmp_path)
     assert lasting_name("/dev/ttyUSB0") == "/dev/ttyUSB0"
-    link = tmp_path / "dev/serial/by-id/usb-1a86_USB_Serial-if00-port0"
-    link.parent.mkdir(parents=True)
-    link.symlink_to(computer.node)
-    offered = lasting_name("/dev/ttyUSB0")
-    assert offered == "/dev/serial/by-id/usb-1a86_USB_Serial-if00-port0"
+    link = computer.link("by-path/pci-0-usb-0:2:1.0-port0", "ttyUSB0")
+    assert lasting_name("/dev/ttyUSB0") == link
     assert any("another device after" in line for line in computer.obstacles("/dev/ttyUSB0"))
-    assert not any("another device after" in line for line in computer.obstacles(offered))
+    assert computer.obstacles(link) == []

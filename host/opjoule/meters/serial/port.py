@@ -140,8 +140,11 @@ INSTALL: Final = (
     f"sudo cp {RULES} /etc/udev/rules.d/ && sudo udevadm control --reload && sudo udevadm trigger, "
     "then plug it in again"
 )
-CONVERTERS: Final = frozenset({"2341", "2a03", "1a86", "10c4", "0403", "2e8a"})
-"""USB vendor ids of the boards and converters used for meters; the same as in the udev rules."""
+CONVERTERS: Final = frozenset({"2341", "2a03", "239a", "1a86", "10c4", "0403", "2e8a", "0483", "1915"})
+"""USB vendor ids of the boards, converters and serial meters; the same as in the udev rules."""
+_UNPROGRAMMED: Final = frozenset({"", "0001"})
+"""Serial numbers that many devices share: a CH340 has none, a CP2102 has 0001 until it is programmed (data sheet
+of CP2102/9, default configuration). Of their links in /dev/serial/by-id, which have the same name, the last one counts (systemd issue 30574)."""
 _RULE_FOLDERS: Final = ("etc/udev/rules.d", "run/udev/rules.d", "usr/lib/udev/rules.d", "lib/udev/rules.d")
 """Folders of udev's rules; the first of several files with the same name counts (udev(7))."""
 _LATENCY_LEAST_MS: Final = 1
@@ -163,12 +166,17 @@ def serial_obstacles(port: str) -> list[Notice]:
 
 
 def lasting_name(port: str) -> str:
-    """The permanent name of a port's device; the port itself if there is none."""
-    if not Path(port).name.startswith(("ttyUSB", "ttyACM")):
-        return port
+    """A name that stays: that of the device's serial number, else of its USB socket; the port itself if it has none."""
     node = (ROOT / port.lstrip("/")).resolve()
-    links = sorted((ROOT / "dev/serial/by-id").glob("*"))
-    return next((f"/dev/serial/by-id/{link.name}" for link in links if link.resolve() == node), port)
+    if not node.name.startswith(("ttyUSB", "ttyACM")):
+        return port
+    device = _usb_device(ROOT, node.name)
+    own = device is not None and _text(device / "serial") not in _UNPROGRAMMED
+    lasting = ("by-id", "by-path") if own else ("by-path",)
+    if Path(port).parent in [Path("/dev/serial") / folder for folder in lasting]:
+        return port
+    links = sorted((ROOT / "dev/serial" / lasting[0]).glob("*"))
+    return next((f"/dev/serial/{lasting[0]}/{link.name}" for link in links if link.resolve() == node), port)
 
 
 def _usb_device(root: Path, tty: str) -> Path | None:
@@ -252,14 +260,15 @@ def _rights(port: str, node: Path) -> Notice | None:
 
 
 def _name(port: str) -> Notice | None:
-    """The obstacle that the port's number may change although the device has a permanent name."""
+    """The obstacle that the port's name may be another device's later although the device has a permanent one."""
     if (lasting := lasting_name(port)) == port:
         return None
-    return Notice(
-        NoticeKind.MEND,
-        f"{port} may be another device after the next boot",
-        f'write port = "serial:{lasting}" into rig.toml',
-    )
+    if port.startswith("/dev/serial/by-id/"):
+        line = f"{port} may be another device later: every one without a serial number of its own has this name"
+    else:
+        line = f"{port} may be another device after the next boot"
+    stay = " and leave the meter in its USB socket" if "/by-path/" in lasting else ""
+    return Notice(NoticeKind.MEND, line, f'write port = "serial:{lasting}" into rig.toml{stay}')
 
 
 def _modem_manager(root: Path, tty: str, device: Path) -> Notice | None:
