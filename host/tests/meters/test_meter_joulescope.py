@@ -13,8 +13,11 @@ SETTINGS = {
     "js110/000456/s/i/range/select": {"auto", "10 A", "2 A", "off"},
     "js110/000456/s/v/range/select": {"15 V", "5 V"},
     "js220/000123/s/i/range/mode": {"off", "auto", "manual"},
+    "js220/000123/s/i/range/min": set(range(6)),
+    "js220/000123/s/i/range/max": set(range(6)),
+    "js220/000123/s/v/range/mode": {"auto", "manual"},
 }
-"""Topic of a device's range -> its values (joulescope_driver, js110_usb.c and record.py)."""
+"""Topic of a device's range -> its values (joulescope_driver, js110_usb.c, js220.txt and record.py)."""
 
 
 class SoftwareDriver:
@@ -92,8 +95,23 @@ def test_power_is_the_mean_of_the_products():
     meter, events = recorded(driver)
     assert energy_j(events) == pytest.approx(float(np.sum((amperes * volts)[300:])) * 1e-6, rel=1e-6)
     assert meter.losses.lost_samples == 0
-    assert ("u/js220/000123/s/i/range/mode", "auto") in driver.log
     assert driver.ended and driver.log[-1] == ("close", "u/js220/000123")
+
+
+def test_a_js220_s_ranges_are_automatic_whatever_another_program_has_set():
+    """It is opened as it is: a range of 2 V would stay, and 5.1 V would be read as 2.2 V."""
+    driver = SoftwareDriver(np.full(100_300, 0.6), np.full(100_300, 5.0))
+    recorded(driver)
+    ranges = {topic.rpartition("/s/")[2]: value for topic, value, *_ in driver.log if "/range/" in topic}
+    assert ranges == {"i/range/min": 0, "i/range/max": 5, "i/range/mode": "auto", "v/range/mode": "auto"}
+
+
+@pytest.mark.parametrize(("amperes", "volts"), [(10.0, 5.0), (0.6, 15.0), (0.6, -15.0)])
+def test_a_mean_with_a_reading_at_the_end_of_a_range_is_clipped(amperes, volts):
+    driver = SoftwareDriver(np.full(100_300, 0.6), np.full(100_300, 5.0))
+    driver._data["i"][50_000], driver._data["v"][50_000] = amperes, volts
+    _, events = recorded(driver)
+    assert sum(int(event.clipped.sum()) for event in events if isinstance(event, Samples)) == 1
 
 
 def test_a_js110_s_automatic_range_is_a_selection():

@@ -144,7 +144,8 @@ CONVERTERS: Final = frozenset({"2341", "2a03", "239a", "1a86", "10c4", "0403", "
 """USB vendor ids of the boards, converters and serial meters; the same as in the udev rules."""
 _UNPROGRAMMED: Final = frozenset({"", "0001"})
 """Serial numbers that many devices share: a CH340 has none, a CP2102 has 0001 until it is programmed (data sheet
-of CP2102/9, default configuration). Of their links in /dev/serial/by-id, which have the same name, the last one counts (systemd issue 30574)."""
+of CP2102/9, default configuration). All have one name in /dev/serial/by-id, which leads to the last one that came
+(systemd issue 30574)."""
 _RULE_FOLDERS: Final = ("etc/udev/rules.d", "run/udev/rules.d", "usr/lib/udev/rules.d", "lib/udev/rules.d")
 """Folders of udev's rules; the first of several files with the same name counts (udev(7))."""
 _LATENCY_LEAST_MS: Final = 1
