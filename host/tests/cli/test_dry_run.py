@@ -106,7 +106,7 @@ def test_all_of_them_take_less_than_a_gigabyte(said):
         (["--operations", "5000"], "Takes at least 20 s in all (idle 18 s, harness 2 s)"),
         (["--storage", "sd,emmc"], "Takes at least 4 min in all"),
         (
-            ["-p", "updateproportion=0.2", "-p", "removeproportion=0.3", "--repeats", "1"],
+            ["-p", "updateproportion=0.2", "-p", "readmodifywriteproportion=0.3", "--repeats", "1"],
             "Takes at least 72 s in all (idle 12 s, runs 58 s, harness 2 s)",
         ),
     ],

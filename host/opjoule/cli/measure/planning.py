@@ -47,15 +47,15 @@ from opjoule.runs.studies.properties import (
     DEFAULT_RECORDS,
     EQUAL,
     GO_ON,
-    INSERT,
     LOAD,
     OPTIONS,
+    PROPORTIONS,
     YcsbCore,
     at_random,
+    changing_keys,
     command_line_properties,
     file_properties,
     find_workload,
-    kinds,
     named_files,
     parse_properties,
     whole_number,
@@ -174,7 +174,7 @@ def _ycsb(options: YcsbOptions) -> YcsbStudy:
     named = _named(options) | target
     properties = command_line_properties(settings, named)
     origins = dict.fromkeys(settings, "-p") | {key: OPTIONS[key] for key in named}
-    stated = {**in_file, **properties}
+    stated = {**PROPORTIONS, **in_file, **properties}
     run_s, operations = _end_of_run(options, settings, stated)
     whole = {
         "recordcount": whole_number(stated, "recordcount", DEFAULT_RECORDS),
@@ -182,7 +182,6 @@ def _ycsb(options: YcsbOptions) -> YcsbStudy:
     }
     files = named_files(stated, workload)
     own = ("threadcount", "seed", *(("maxexecutiontime",) if run_s else ()))
-    made = kinds(stated)
     return YcsbStudy(
         database=find_database(options.db),
         workload=workload,
@@ -194,7 +193,7 @@ def _ycsb(options: YcsbOptions) -> YcsbStudy:
         harness=not options.no_harness,
         run_s=run_s,
         design=options.design,
-        reset=options.reset or (LOAD if INSERT in made or options.generator != "loader" else GO_ON),
+        reset=options.reset or (LOAD if changing_keys(stated) or options.generator != "loader" else GO_ON),
         rate=rate,
         warm_up_s=options.warm_up,
         other_mixes=not options.no_mixes,

@@ -15,9 +15,9 @@ from opjoule.runs.evaluation.quantities.operations import KEY_VALUE, OPERATIONS
 from opjoule.runs.evaluation.quantities.phases import PHASES
 from opjoule.runs.record.phases import Role
 from opjoule.runs.record.result import MONGOD, MONGODB_SERVER, PER_OPERATION, stand_in
-from opjoule.runs.record.run import Generator, Run, title_of
+from opjoule.runs.record.run import Generator, LoaderSummary, Run, title_of
 from opjoule.runs.studies.definition import SYSTEM, in_words
-from opjoule.runs.studies.properties import MIX_BLOCK, ignored_words
+from opjoule.runs.studies.properties import MIX_BLOCK, ignored_words, inserts_of_load
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,7 @@ class Wording:
 
 YCSB_QUANTITIES: Final = Quantities((*COMMON, *OPERATIONS, *KEY_VALUE, *SENSORS))
 _COMFORTABLE_S: Final = 30
+_NOT_FOUND_MAX: Final = 0.01
 _MORE: Final = 4.0
 """Factor by which a longer run is recommended if more work is needed: the random error halves."""
 
@@ -68,7 +69,7 @@ def _workload(run: Run) -> str:
     words = [f"workload {options.workload}"] if options.workload else []
     distribution = effective.get("requestdistribution") or options.distribution
     words += [distribution] if distribution else []
-    records = effective.get("recordcount") or options.records
+    records = inserts_of_load(effective) if "recordcount" in effective else options.records
     words += [f"{int(records):,} records{_size(effective)}"] if records else []
     operations = effective.get("operationcount") or options.operations
     if seconds := _length_s(run):
@@ -96,7 +97,18 @@ def _notes(run: Run) -> list[Notice]:
     server = summary.settings.get(MONGODB_SERVER, MONGOD)
     is_mongod = server.partition(" ")[0] == MONGOD
     notes = [] if is_mongod else [stand_in(f"another server ({server})", "MongoDB")]
-    return [*notes, Notice(NoticeKind.NOTE, ignored_words(summary.ignored))] if summary.ignored else notes
+    notes += [Notice(NoticeKind.NOTE, ignored_words(summary.ignored))] if summary.ignored else []
+    absent = max((_not_found(loader) for name, loader in run.loader.items() if name.startswith("run-")), default=0.0)
+    if absent > _NOT_FOUND_MAX:
+        line = f"{absent:.0%} of a run's operations asked for records that were not there: they cost less than others"
+        notes.append(Notice(NoticeKind.NOTE, line))
+    return notes
+
+
+def _not_found(summary: LoaderSummary) -> float:
+    """Part of a phase's operations whose record was not in the database."""
+    kinds = summary.by_kind.values()
+    return sum(kind.not_found for kind in kinds) / max(sum(kind.count for kind in kinds), 1)
 
 
 def _apart(run: Run) -> str:

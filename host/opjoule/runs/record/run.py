@@ -139,6 +139,8 @@ class KindSummary(Struct, frozen=True):
 
     count: int
     bytes: int
+    not_found: int = 0
+    """Number of operations whose record was not in the database."""
 
 
 class LoaderSummary(Struct, frozen=True):

@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,7 +52,7 @@ OTHER_NAMES = {
 """Names of ports of YCSB -> the property; those of loader-cpp/properties.cc."""
 _DIGITS = 18
 _LETTERS = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
-_DEFAULTS = {"recordcount": "0", "fieldcount": "10", "fieldlength": "100"}
+_DEFAULTS = {"fieldcount": "10", "fieldlength": "100"}
 """Defaults of YCSB's CoreWorkload."""
 DEFAULT_RECORDS = 20_000
 DEFAULT_OPERATIONS = 100_000
@@ -151,8 +152,13 @@ def inserts_of_load(properties: Mapping[str, str]) -> int:
 
 
 def file_text(workload: Path) -> str:
-    """The text of a workload file without a byte order mark: UTF-8, or ISO 8859-1 (as in Java) if it is no UTF-8."""
+    """The text of a workload file without a byte order mark: UTF-8, or ISO 8859-1 (as in Java) if it is no UTF-8.
+
+    Raises: BadInput: it is UTF-16.
+    """
     contents = workload.read_bytes()
+    if contents.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        raise BadInput(f"workload file {workload}, line 1: expected UTF-8, found UTF-16; save it as UTF-8")
     try:
         return contents.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -170,24 +176,42 @@ def file_properties(workload: Path) -> dict[str, str]:
         while _CONTINUED.search(logical):
             logical = logical[:-1] + next(lines, "").lstrip(_BLANKS)
         key, value = _PAIR.fullmatch(logical).groups()  # type: ignore[union-attr]  # matches any text
-        name = _unescaped(key)
-        found[OTHER_NAMES.get(name, name)] = _unescaped(value.rstrip(_BLANKS))
+        try:
+            name, of_it = _unescaped(key), _unescaped(value.rstrip(_BLANKS))
+        except ValueError as problem:
+            raise BadInput(f"workload {workload}: {line.strip()[:60]!r}: {problem}") from None
+        found[OTHER_NAMES.get(name, name)] = of_it
     return found
 
 
 def _unescaped(text: str) -> str:
-    return _ESCAPE.sub(lambda match: chr(int(match[1], 16)) if match[1] else _LETTERS.get(match[2], match[2]), text)
+    """A key or value as java.util.Properties reads it. Raises: ValueError: it has a NUL, or half of a character."""
+    plain = _ESCAPE.sub(lambda match: chr(int(match[1], 16)) if match[1] else _LETTERS.get(match[2], match[2]), text)
+    if "\0" in plain:
+        raise ValueError("a property cannot contain a NUL")
+    try:
+        return plain.encode("utf-16", "surrogatepass").decode("utf-16")  # two escapes may be one character
+    except UnicodeDecodeError:
+        raise ValueError("an escape is half of a surrogate pair") from None
 
 
 def find_workload(name: str, folder: Path) -> Path:
     """The property file of a workload given by letter, by name under `folder`, or by path.
 
-    Raises: BadInput: no such workload; names the most similar one.
+    Raises: BadInput: no such workload; names the most similar one. Or a name under `folder` and of another file here.
     """
-    inside = (folder / f"{stem}.properties" for stem in (f"workload{name}", name))
-    for candidate in (*inside, folder / name, Path(name)):
-        if candidate.is_file():
-            return candidate.resolve()
+    here = Path(name)
+    stems = () if here.is_absolute() or name.startswith(("./", "../")) else (f"workload{name}", name)
+    inside = [folder / file for stem in stems for file in (f"{stem}.properties", stem)]
+    found = next((candidate.resolve() for candidate in inside if candidate.is_file()), None)
+    if here.is_file():
+        if found not in (None, here.resolve()):
+            raise BadInput(
+                f"workload '{name}' is {found} and a file here: give that path, or ./{name} for the file here"
+            )
+        return here.resolve()
+    if found:
+        return found
     known = [
         str(path.relative_to(folder)).removesuffix(".properties")
         for path in sorted(folder.rglob("*"))
@@ -214,7 +238,16 @@ def ignored_words(keys: Sequence[str]) -> str:
     return f"properties of other databases, or of a database's place, have no effect here: {', '.join(keys)}"
 
 
-INSERT = "insert"
+INSERT: Final = "insert"
+REMOVE: Final = "remove"
+PROPORTIONS: Final = {"readproportion": "0.95", "updateproportion": "0.05"}
+"""Proportions of a workload that states none of its own. Source: YCSB's CoreWorkload."""
+
+
+def changing_keys(properties: Mapping[str, str]) -> list[str]:
+    """Kinds of operation after which the database has other keys: inserts, and removals that are not put back."""
+    lasting = (INSERT,) if properties.get("putback") == "true" else (INSERT, REMOVE)
+    return [kind for kind in kinds(properties) if kind in lasting]
 
 
 def kinds(properties: Mapping[str, str]) -> list[str]:
@@ -293,9 +326,6 @@ def whole_number(properties: Mapping[str, str], key: str, default: int = 0) -> i
     return int(text)
 
 
-FILE_PROPERTIES: Final = ("fieldlengthhistogram", "valuetext")
-
-
 def named_files(properties: Mapping[str, str], workload: Path) -> dict[str, str]:
     """Property -> absolute path of the file that it names, relative to the current folder or the workload's.
 
@@ -327,8 +357,8 @@ def values_bytes(properties: Mapping[str, str]) -> int | None:
     counts = [properties.get(key, default).strip() for key, default in _DEFAULTS.items()]
     if not all(count.isdecimal() for count in counts):
         return None
-    records, fields, length = (int(count) for count in counts)
-    return records * fields * length
+    fields, length = (int(count) for count in counts)
+    return inserts_of_load(properties) * fields * length
 
 
 def check_space(properties: Mapping[str, str], free_bytes: int | None, where: str, *, databases: int = 1) -> None:
@@ -343,7 +373,7 @@ def check_space(properties: Mapping[str, str], free_bytes: int | None, where: st
         return
     twice = f", {databases} times (one is kept, and copied with --reset copy)" if databases > 1 else ""
     raise BadInput(
-        f"the values of {int(properties['recordcount']):,} records need {needed / 1e9:,.1f} GB{twice}, but "
+        f"the values of {inserts_of_load(properties):,} records need {needed / 1e9:,.1f} GB{twice}, but "
         f"{free_bytes / 1e9:,.1f} GB are free on {where}: ask for fewer with --records, for smaller ones with "
         f"--value-size, {'use --reset load, ' if twice else ''}or free some space"
     )

@@ -21,15 +21,17 @@ from opjoule.runs.studies.interface import Step, Study, Workload, around
 from opjoule.runs.studies.properties import (
     COPY,
     EQUAL,
-    FILE_PROPERTIES,
     GO_ON,
     INSERT,
     INSERT_ROOM,
     LOAD,
     MIX_BLOCK,
     OF_THE_RUN_ALONE,
+    PROPORTIONS,
+    REMOVE,
     YcsbCore,
     at_random,
+    changing_keys,
     check_settings,
     check_space,
     expected_operations,
@@ -144,10 +146,10 @@ class YcsbStudy(Study):
         """Raises: BadInput: nothing can warm the database up without changing what the run does."""
         if self.generator:
             raise BadInput("--warm-up: --generator ycsb makes no warm-up; leave one of them out")
-        if set(kinds(self.effective)) <= {INSERT}:
+        if kinds(self.effective) == changing_keys(self.effective):
             raise BadInput(
-                "--warm-up: the workload only inserts records, and a warm-up must not insert those of the run: leave "
-                "it out"
+                "--warm-up: the workload only inserts or removes records, and a warm-up must leave those of the run "
+                "alone: leave it out"
             )
 
     def _at_most(self, length_s: int) -> int:
@@ -156,11 +158,12 @@ class YcsbStudy(Study):
 
     def _check_going_on(self) -> None:
         """Raises: BadInput: later repeats would not do the same work on the same keys."""
-        if INSERT in kinds(self.effective):
-            raise BadInput(
-                "--reset go-on: the workload inserts records, so each repeat would insert keys that are there already; "
-                "use --reset load"
-            )
+        why = {
+            INSERT: "the workload inserts records, so each repeat would insert keys that are there already",
+            REMOVE: "the workload removes records, so each repeat would find fewer; or put them back (-p putback=true)",
+        }
+        for kind in changing_keys(self.effective):
+            raise BadInput(f"--reset go-on: {why[kind]}; use --reset load")
         if self.generator:
             raise BadInput("--reset go-on: --generator ycsb makes no warm-up; use --reset load")
 
@@ -175,7 +178,7 @@ class YcsbStudy(Study):
     @property
     def _files(self) -> dict[str, Path]:
         """Property -> the file on this computer that it names."""
-        return {key: Path(self.properties[key]) for key in FILE_PROPERTIES if key in self.properties}
+        return {key: Path(path) for key, path in named_files(self.effective, self.workload).items()}
 
     def _file_hashes(self) -> dict[str, str]:
         """Property -> SHA-256 of the file that it names."""
@@ -183,8 +186,8 @@ class YcsbStudy(Study):
 
     @property
     def effective(self) -> dict[str, str]:
-        """The workload file's properties, with the added settings."""
-        return {**file_properties(self.workload), **self.properties}
+        """The workload file's properties, with the added settings and the proportions that YCSB has by default."""
+        return {**PROPORTIONS, **file_properties(self.workload), **self.properties}
 
     @property
     def label(self) -> str:
@@ -217,7 +220,8 @@ class YcsbStudy(Study):
             GO_ON: ", once: each repeat goes on with the database of the one before",
         }.get(self.reset, "")
         records = inserts_of_load(self.effective)
-        without = " without its inserts" if INSERT in kinds(self.effective) else ""
+        changing = " and ".join(f"{kind}s" for kind in changing_keys(self.effective))
+        without = f" without its {changing}" if changing else ""
         return {
             "load": f"{records} records into {self.database.title}{once}",
             f"{WARM_UP}-load": f"once: {records} records for the warm-up",
@@ -385,10 +389,10 @@ class YcsbStudy(Study):
             yield self._copied(board, run) if self.reset == COPY else [*self._loaded(board), *run]
 
     def _warmed_up(self, board: Board) -> list[Step]:
-        """The warm-up of a repeat, at the rate of its run; it leaves the keys of the run's inserts alone."""
+        """The warm-up of a repeat, at the rate of its run; it leaves the keys that the run inserts or removes alone."""
         if not self.warms_up_each:
             return []
-        kept = {"insertproportion": "0"} if INSERT in kinds(self.effective) else {}
+        kept = {f"{kind}proportion": "0" for kind in changing_keys(self.effective)}
         properties = {**self.properties, **kept, "operationcount": "0"}
         study = replace(self, run_s=self.warm_up_s, properties=properties, design=False)
         work = replace(study._workload(board, "run"), files={})

@@ -51,7 +51,10 @@ WRITES = ("-p", "readproportion=0.4", "-p", "updateproportion=0.3")
 
 @pytest.mark.parametrize(
     ("other", "first"),
-    [("insertproportion=0.3", [("load", None), ("settle", None), ("idle", 3.0)]), ("removeproportion=0.3", [])],
+    [
+        ("insertproportion=0.3", [("load", None), ("settle", None), ("idle", 3.0)]),
+        ("readmodifywriteproportion=0.3", []),
+    ],
 )
 def test_several_kinds_that_write_have_further_runs_each_prepared_as_a_repeat_is(other, first):
     mix = [*first, ("mix", 16), ("settle", None), ("idle", 3.0)]

@@ -17,7 +17,7 @@ from opjoule.cli.measure.options import MEASURE, YcsbOptions
 from opjoule.cli.measure.planning import make_plan, plan_again
 from opjoule.runs.measuring.plan import RUN_S, Plan
 from opjoule.runs.record.phases import Role
-from opjoule.runs.studies.properties import file_properties, find_workload, parse_properties
+from opjoule.runs.studies.properties import file_properties, find_workload, kinds, parse_properties
 from opjoule.runs.studies.ycsb import YcsbStudy
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -219,6 +219,7 @@ def test_the_length_of_the_warm_up_before_all_repeats_is_the_users(tmp_path):
 
 PROPORTIONS = {"read": 0.4, "update": 0.3, "remove": 0.2, "readmodifywrite": 0.1}
 THREE_WRITE = [word for kind, part in PROPORTIONS.items() for word in ("-p", f"{kind}proportion={part}")]
+THREE_WRITE += ["-p", "putback=true"]
 
 
 def test_several_kinds_that_write_are_run_in_favour_of_each_at_the_rate_of_the_repeats(tmp_path):
@@ -256,6 +257,46 @@ def test_a_warm_up_that_would_insert_the_runs_records_is_refused():
         plan_of("-p", "insertproportion=1", "-p", "readproportion=0", "-p", "updateproportion=0", "--warm-up", "5")
 
 
+REMOVES = ["-p", "removeproportion=0.02"]
+
+
+def test_a_workload_that_removes_records_loads_them_for_each_repeat(tmp_path):
+    """Repeats that go on with one database would soon ask for records that are gone."""
+    study = plan_of(*REMOVES, "--warm-up", "5").study
+    assert study.reset == "load"
+    with study.repeat(BoardOfPaths(tmp_path), 1, tmp_path) as steps:
+        commands = {step.name: settings_in(step.runs.command) for step in steps if step.workload}
+    assert commands["run-warm-up"]["removeproportion"] == "0"
+    assert commands["run"]["removeproportion"] == "0.02"
+    assert study.words()["run-warm-up"].startswith("5 s of the same work without its removes")
+    with pytest.raises(BadInput, match=r"^--reset go-on: the workload removes records.*putback=true"):
+        plan_of(*REMOVES, "--reset", "go-on")
+    only = ["-p", "removeproportion=1", "-p", "readproportion=0", "-p", "updateproportion=0"]
+    with pytest.raises(BadInput, match=r"^--warm-up: the workload only inserts or removes"):
+        plan_of(*only, "--warm-up", "5")
+
+
+def test_repeats_go_on_where_removed_records_are_put_back():
+    assert plan_of(*REMOVES, "-p", "putback=true").study.reset == "go-on"
+
+
+def test_proportions_that_a_workload_leaves_out_are_those_of_ycsb(tmp_path):
+    def study(*lines):
+        path = tmp_path / "bare.properties"
+        path.write_text("\n".join(lines))
+        return plan_of("--workload", str(path)).study
+
+    assert kinds(study("recordcount=1000").effective) == ["read", "update"]
+    assert [mix.properties["updateproportion"] for mix in study("insertproportion=0.05").mixes()] != []
+    plan_of("--workload", str(tmp_path / "bare.properties"), "--reset", "load", "--warm-up", "5")
+
+
+def test_made_text_is_no_file(tmp_path):
+    study = plan_of("-p", "valuetext=generated", "-p", "fieldlengthhistogram=none.txt").study
+    assert "file_sha256" not in study.to_json()
+    assert settings_in(run_command(study, tmp_path))["valuetext"] == "generated"
+
+
 def test_the_board_decides_the_default_medium():
     assert plan_of().board.medium == "sd"
 
@@ -263,6 +304,22 @@ def test_the_board_decides_the_default_medium():
 def test_every_core_workload_is_found_by_its_letter():
     for letter in "abcdef":
         assert find_workload(letter, ROOT / "ycsb-workloads").name == f"workload{letter}.properties"
+
+
+def test_a_path_is_that_file_and_a_name_of_two_files_is_refused(tmp_path, monkeypatch):
+    """YCSB's own files are called workloada and so on, and have their own counts."""
+    monkeypatch.chdir(tmp_path)
+    folder = ROOT / "ycsb-workloads"
+    mine, other = tmp_path / "workloada", tmp_path / "workloada.properties"
+    mine.write_text("recordcount=123")
+    assert find_workload("./workloada", folder) == find_workload(str(mine), folder) == mine
+    with pytest.raises(BadInput, match=r"workloada\.properties and a file here: .*\./workloada for the file here"):
+        find_workload("workloada", folder)
+    assert find_workload("a", folder) == find_workload(str(folder / "workloada.properties"), folder)
+    other.write_text("recordcount=999")
+    assert find_workload(str(mine), folder) == mine
+    monkeypatch.chdir(folder)
+    assert find_workload("workloada.properties", folder) == folder / "workloada.properties"
 
 
 def workload_file(folder: Path, *lines: str, name: str = "workloadg.properties") -> list[str]:

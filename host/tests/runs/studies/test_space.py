@@ -10,6 +10,14 @@ def test_values_are_records_times_fields_times_length():
     assert values_bytes({"recordcount": "1000", "fieldcount": "1", "fieldlength": "20"}) == 20_000
 
 
+def test_a_slice_of_the_key_space_needs_no_more_than_its_records():
+    properties = {"recordcount": "1000000000", "insertcount": "1000"}
+    assert values_bytes(properties) == 1_000_000
+    with pytest.raises(BadInput, match=r"of 1,000 records"):
+        check_space(properties, 999_999, "the card")
+    assert values_bytes({"recordcount": "2000", "insertstart": "1500"}) == 500_000
+
+
 @pytest.mark.parametrize(
     "unknown", [{"fieldlengthdistribution": "uniform"}, {"valuecompressratio": "0.5"}, {"fieldlength": "x"}]
 )

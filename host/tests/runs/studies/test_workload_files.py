@@ -71,6 +71,7 @@ READ: dict[str, tuple[str | bytes, dict[str, str]]] = {
         {"recordcount": "1000", "requestdistribution": "hotspot"},
     ),
     "an escaped key": ("\\u0072ecordcount=12\noperationcount=2\n", {"recordcount": "12"}),
+    "a character of two escapes": ("recordcount=12\noperationcount=2\ntable=\\uD83D\\uDE00\n", {"table": "\U0001f600"}),
     "exclamation marks as comments": (
         "! recordcount=9\nrecordcount=10\n  ! operationcount=9\noperationcount=10\n",
         {"recordcount": "10", "operationcount": "10"},
@@ -219,6 +220,8 @@ REFUSED: dict[str, tuple[str | bytes, str]] = {
     "a comment behind a count": (
         "recordcount=1000 # a thousand\noperationcount=5\n", "recordcount='1000 # a thousand' is not a whole number",
     ),
+    "a NUL": (READ_ONLY + "table=a\0b\n", "a property cannot contain a NUL"),
+    "half of a character": (READ_ONLY + "table=\\uD83Dx\n", "half of a surrogate pair"),
     "a comment behind a word": (
         READ_ONLY + "requestdistribution=zipfian   # skewed\n",
         "requestdistribution=zipfian   # skewed: expected one of uniform, zipfian",
