@@ -20,13 +20,11 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Final, Self
 
-from opjoule.base.coverage import student_t
 from opjoule.base.errors import BadInput, Interrupted, OpJouleError, RigFault, of_system
 from opjoule.base.units import counted
 from opjoule.campaign.axes import UntilNarrow
 from opjoule.campaign.past_times import RATES
-from opjoule.energy.comparison import POWER
-from opjoule.energy.repeats import student_t_of
+from opjoule.energy.comparison import POWER, Gap
 from opjoule.results.comparison.compared_run import ComparedRun
 from opjoule.results.comparison.conclusion import answers_of
 from opjoule.results.comparison.contrasts import LIMIT, Compared, Contrast
@@ -256,21 +254,27 @@ class Spread:
         return cls(math.sqrt(squares / freedom), fixed, sum(runs for _, runs in sides))
 
     def half_width(self, blocks: int) -> float:
-        """Expected half-width of the interval (95.45 %) of a ratio of two cells, relative to the ratio."""
-        standard_u, freedom = self._of_ratio(blocks)
-        return standard_u * student_t(freedom) if standard_u else 0.0
+        """Expected half-width of the interval (95.45 %) of the ratio of two alike cells."""
+        return self._gap(blocks).half_width()
 
     def difference_found(self, blocks: int, contrasts: int = 1) -> float:
-        """Relative difference of two cells that is found with probability POWER, a few hundredths less with few blocks.
+        """Relative difference of two cells that is found with probability POWER; infinite if none is.
 
         Args:
             contrasts: number of contrasts that are judged together, each of them by the strictest of Holm's limits.
         """
-        standard_u, freedom = self._of_ratio(blocks)
-        if not standard_u:
-            return 0.0
-        together = student_t_of(LIMIT / contrasts, freedom) + student_t_of(2 * (1 - POWER), freedom)
-        return math.expm1(min(together * standard_u, _EXPONENT_MAX))
+
+        def is_found(difference: float) -> bool:
+            gap = self._gap(blocks, 1.0 + difference)
+            return difference >= gap.half_width(LIMIT / contrasts) + gap.half_width(2 * (1 - POWER))
+
+        low, high = 0.0, _DIFFERENCE_MAX
+        if not is_found(high):
+            return math.inf
+        while high - low > _CLOSE * high:
+            middle = (low + high) / 2
+            low, high = (low, middle) if is_found(middle) else (middle, high)
+        return high
 
     def blocks_for(self, half_width: float, limit: int) -> int | None:
         """Fewest blocks that make the interval of a ratio this narrow; None if the limit's blocks do not."""
@@ -281,23 +285,22 @@ class Spread:
         counts = range(BLOCKS_MIN, limit + 1)
         return next((n for n in counts if self.difference_found(n, contrasts) <= difference), None)
 
-    def _of_ratio(self, blocks: int) -> tuple[float, float]:
-        """Relative standard uncertainty of a ratio of two cells, and its degrees of freedom.
+    def _gap(self, blocks: int, ratio: float = 1.0) -> Gap:
+        """Uncertainties of the difference of two cells of this ratio, over the smaller one.
 
-        The degrees are those that Welch and Satterthwaite's formula gives on average: where two estimated spreads
-        differ by chance, it gives fewer than for equal ones, by a factor of n / (n + 1) for n blocks.
+        The degrees of freedom are those that Welch and Satterthwaite's formula gives on average: where two estimated
+        spreads differ by chance, it gives fewer than for the true ones, by a factor of n / (n + 1) for n blocks, but
+        no fewer than those of one side.
         """
         if blocks < BLOCKS_MIN:
             raise ValueError(f"{counted(blocks, 'block')}: a spread needs at least {BLOCKS_MIN}")
-        spread_u = self.relative / math.sqrt(blocks)
-        standard_u = math.hypot(self.fixed, spread_u) * math.sqrt(2)
-        inverse = 2 * (spread_u / standard_u) ** 4 * (blocks + 1) / (blocks * (blocks - 1)) if standard_u else 0.0
-        return standard_u, max(1 / inverse, 1.0) if inverse else _MANY
+        both, alone = math.hypot(1.0, ratio), blocks - 1.0
+        freedom = max(alone * both**4 / (1.0 + ratio**4) * blocks / (blocks + 1), alone)
+        return Gap(self.fixed * both, self.relative / math.sqrt(blocks) * both, freedom)
 
 
-_EXPONENT_MAX: Final = 20.0
-_MANY: Final = 1e6
-"""Degrees of freedom of an uncertainty without a spread."""
+_DIFFERENCE_MAX: Final = 100.0
+_CLOSE: Final = 1e-4
 
 
 def contrast_count(conditions: Iterable[Mapping[str, str]]) -> int:
@@ -315,10 +318,11 @@ def power_words(spread: Spread, blocks: int, contrasts: int) -> str:
     if blocks < BLOCKS_MIN:
         return f"no difference is found with {counted(blocks, 'block')}: a spread needs at least {BLOCKS_MIN}"
     found = 100 * spread.difference_found(blocks, contrasts)
-    size = f"{found:.2g}" if found < 10 else f"{found:.0f}"
+    size = f"differences of about {found:.2g} %" if found < 10 else f"differences of about {found:.0f} %"
+    size = size if math.isfinite(found) else "no differences"
     together = f"; {contrasts} contrasts are judged together" if contrasts > 1 else ""
     known = f"that of {spread.runs} runs so far" if spread.runs else "assumed, as no cell has two runs yet"
     return (
-        f"with {counted(blocks, 'block')} differences of about {size} % are found in about {100 * POWER:.0f} "
+        f"with {counted(blocks, 'block')} {size} are found in about {100 * POWER:.0f} "
         f"of 100 campaigns (spread of the runs {percent(spread.relative)}, {known}{together})"
     )

@@ -2,8 +2,10 @@
 
 A common source (one sensor, one calibration, two calibrations against one reference) moves both figures together: only
 the difference of its two contributions remains, and a common gain cancels in the ratio. All other errors are
-independent and add in quadrature. The spread is estimated from a few repeats, so Student's t widens the intervals, with
-the effective degrees of freedom of both figures together (Welch and Satterthwaite).
+independent and add in quadrature. The spread is estimated from a few repeats, so Student's t widens it, with the
+effective degrees of freedom of both figures' spreads (Welch and Satterthwaite). The known errors are widened as normal
+ones: they say nothing of how well a spread is known. Were their degrees of freedom counted together, two runs that
+agree by chance would seem to be many.
 Source: JCGM 100:2008, 5.2.2 (correlated inputs), F.1.2.3 (covariance of figures that share an input), G.4 (effective
 degrees of freedom).
 """
@@ -13,6 +15,8 @@ from __future__ import annotations
 import bisect
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Final
 
 from opjoule.base.coverage import COVERAGE_FACTOR, student_t
@@ -24,7 +28,8 @@ def difference(a: Quantity, b: Quantity) -> Quantity:
     """a - b, with an interval for 95.45 %. Raises: ValueError: different units."""
     if a.unit != b.unit:
         raise ValueError(f"cannot compare {a.unit} with {b.unit}")
-    return Quantity(float(a) - float(b), _difference_u(a, b), a.unit)
+    apart = 0.0 if math.isclose(a, b, rel_tol=_ROUNDING) else float(a) - float(b)
+    return Quantity(apart, _gap(a, b).half_width(), a.unit)
 
 
 def ratio(a: Quantity, b: Quantity) -> Quantity:
@@ -36,7 +41,7 @@ def ratio(a: Quantity, b: Quantity) -> Quantity:
         raise ValueError(f"cannot compare {a.unit} with {b.unit}")
     quotient = float(a) / float(b)
     scaled, other = a.scale(1.0 / float(b), "1"), b.scale(quotient / float(b), "1")
-    return Quantity(quotient, _difference_u(scaled, other), "1")
+    return Quantity(quotient, _gap(scaled, other).half_width(), "1")
 
 
 def ratio_limits(a: Quantity, b: Quantity, beyond: float | None = None) -> tuple[float, float]:
@@ -45,18 +50,20 @@ def ratio_limits(a: Quantity, b: Quantity, beyond: float | None = None) -> tuple
     The interval contains 1 exactly if a and b do not differ significantly. It is asymmetric about the quotient, the
     more so the less certain b is; the upper end is infinite if b may be zero.
 
-    Both values must be above 0. `beyond`: probability that the interval misses the ratio, instead of 4.55 %. If several
-    ratios share 4.55 % between them, all their intervals hold together (Bonferroni).
-    Raises: ValueError: different units.
+    `beyond`: probability that the interval misses the ratio, instead of 4.55 %. If several ratios share 4.55 % between
+    them, all their intervals hold together (Bonferroni).
+    Raises: ValueError: different units, or a value that is not above 0.
     Source: E. C. Fieller, Some problems in interval estimation, J. R. Statist. Soc. B 16 (1954), 175-185.
     """
     if a.unit != b.unit:
         raise ValueError(f"cannot compare {a.unit} with {b.unit}")
+    if min(float(a), float(b)) <= 0:
+        raise ValueError(f"no ratio of {float(a):g} and {float(b):g} {a.unit}: both must be above 0")
     quotient = float(a) / float(b)
 
     def excess(factor: float) -> float:
         other = b.scale(factor)
-        return abs(float(a) - float(other)) - _difference_u(a, other, beyond)
+        return abs(float(a) - float(other)) - _gap(a, other).half_width(beyond)
 
     low = _crossing(excess, quotient, 0.0) if excess(0.0) > 0 else 0.0
     steps = (quotient * 1.5**number for number in range(1, 60))
@@ -69,7 +76,7 @@ def log_limits(a: Quantity, b: Quantity, beyond: float) -> tuple[float, float]:
 
     `beyond`: probability that the interval misses the ratio. The upper end is infinite beyond the largest number.
     """
-    apart, u = float(difference(a, b)), _difference_u(a, b, beyond)
+    apart, u = float(difference(a, b)), _gap(a, b).half_width(beyond)
     largest = math.log(1e300)
     high = math.exp(apart + u) if apart + u < largest else math.inf
     return (math.exp(apart - u) if apart - u > -largest else 0.0), high
@@ -101,10 +108,7 @@ def same_probability(a: Quantity, b: Quantity) -> float | None:
     apart = float(difference(a, b))
     if not (a.is_repeated and b.is_repeated):
         return None
-    standard_u, freedom = _difference_spread(a, b)
-    if standard_u == 0.0:
-        return 0.0 if apart else 1.0
-    return student_probability(abs(apart) / standard_u, freedom)
+    return _gap(a, b).probability(abs(apart))
 
 
 POWER: Final = 0.8
@@ -117,8 +121,7 @@ def more_to_differ(a: Quantity, b: Quantity, probability: float) -> int | None:
     """Number of further repeats of both figures that show their difference with a p-value up to `probability`.
 
     It is a forecast: means and spreads stay as they are now, and the p-value is then as small with the probability
-    `POWER`. A difference of d standard uncertainties needs d - t(power) >= t(probability), with Student's t for the
-    degrees of freedom of that many repeats.
+    `POWER`. The difference must be as wide as the half of its interval for that probability, and that for `POWER`.
     Returns: None if more than `MORE_MAX` are needed, because errors that repeats do not lessen are too large.
     Raises: ValueError: a single run, whose spread is unknown.
     Source: NIST/SEMATECH e-Handbook of Statistical Methods, 7.2.2.2 (sample sizes required).
@@ -128,11 +131,8 @@ def more_to_differ(a: Quantity, b: Quantity, probability: float) -> int | None:
     apart = abs(float(difference(a, b)))
 
     def shows(more: int) -> bool:
-        standard_u, freedom = _difference_spread(a.with_more(more), b.with_more(more))
-        if standard_u == 0.0:
-            return apart > 0.0
-        beyond = apart / standard_u - student_t_of(2.0 * (1.0 - POWER), freedom)
-        return beyond > 0.0 and student_probability(beyond, freedom) <= probability
+        gap = _gap(a.with_more(more), b.with_more(more))
+        return apart > 0.0 and apart >= gap.half_width(probability) + gap.half_width(2.0 * (1.0 - POWER))
 
     return bisect.bisect_left(range(MORE_MAX + 1), True, key=shows) if shows(MORE_MAX) else None
 
@@ -157,20 +157,53 @@ def correlation(a: Quantity, b: Quantity) -> float:
     return both / math.prod(us) if all(us) else 0.0
 
 
-def _difference_u(a: Quantity, b: Quantity, beyond: float | None = None) -> float:
-    """Half-width of the interval of a - b for 95.45 %, or for 1 - `beyond`."""
-    standard_u, freedom = _difference_spread(a, b)
-    if beyond is not None:
-        return standard_u * student_t_of(beyond, freedom)
-    return standard_u * (COVERAGE_FACTOR if math.isinf(freedom) else student_t(freedom))
+_ROUNDING: Final = 1e-12
+"""Relative difference that two means of the same numbers may have by rounding."""
 
 
-def _difference_spread(a: Quantity, b: Quantity) -> tuple[float, float]:
-    """Standard uncertainty of a - b, and its degrees of freedom."""
+@dataclass(frozen=True)
+class Gap:
+    """Standard uncertainties of a difference: of the errors that are known, and of the spreads."""
+
+    known_u: float
+    spread_u: float
+    freedom: float
+    """Effective degrees of freedom of the spreads; infinite without any."""
+
+    def half_width(self, beyond: float | None = None) -> float:
+        """Half-width of the interval for 95.45 %, or for 1 - `beyond`."""
+        if beyond is None:
+            normal, t = COVERAGE_FACTOR, COVERAGE_FACTOR if math.isinf(self.freedom) else student_t(self.freedom)
+        else:
+            normal, t = _normal_of(beyond), student_t_of(beyond, self.freedom)
+        return math.hypot(normal * self.known_u, t * self.spread_u)
+
+    def probability(self, apart: float) -> float:
+        """The probability beyond which the interval has this half-width."""
+        if self.spread_u == 0.0:
+            return math.erfc(apart / self.known_u / math.sqrt(2.0)) if self.known_u else float(apart == 0.0)
+        low, high = 0.0, apart / self.spread_u
+        if self.known_u == 0.0:
+            return student_probability(high, self.freedom)
+        for _ in range(_HALVINGS):
+            t = (low + high) / 2
+            normal = _normal_of(student_probability(t, self.freedom))
+            low, high = (low, t) if math.hypot(normal * self.known_u, t * self.spread_u) > apart else (t, high)
+        return student_probability(high, self.freedom)
+
+
+_HALVINGS: Final = 50
+
+
+def _normal_of(probability: float) -> float:
+    """The absolute value that a normal variable reaches or exceeds with this probability; infinite for 0."""
+    return -NormalDist().inv_cdf(probability / 2.0) if probability / 2.0 > 0.0 else math.inf
+
+
+def _gap(a: Quantity, b: Quantity) -> Gap:
     names = a.shared.keys() | b.shared.keys()
     left = [a.shared.get(name, 0.0) - b.shared.get(name, 0.0) for name in names]
-    standard_u = math.hypot(a.own_u, b.own_u, a.spread_u, b.spread_u, *left)
-    if standard_u == 0.0:
-        return 0.0, math.inf
-    inverse = sum((side.spread_u / standard_u) ** 4 / side.freedom for side in (a, b))
-    return standard_u, max(1.0 / inverse, 1.0) if inverse else math.inf  # rounding may give less than 1
+    spread_u = math.hypot(a.spread_u, b.spread_u)
+    inverse = sum((side.spread_u / spread_u) ** 4 / side.freedom for side in (a, b)) if spread_u else 0.0
+    freedom = max(1.0 / inverse, 1.0) if inverse else math.inf  # rounding may give less than 1
+    return Gap(math.hypot(a.own_u, b.own_u, *left), spread_u, freedom)

@@ -7,6 +7,7 @@ kind of operation costs all told is then shown beside them, and is not judged.
 """
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -349,8 +350,8 @@ def adjusted_together(alone: Sequence[float | None]) -> list[float | None]:
 
 
 def _probability(a: Quantity, b: Quantity, tolerance: float) -> float | None:
-    """p-value of a difference beyond the tolerance; 1 within it."""
-    limit = b.scale(1 + tolerance if float(a) > float(b) else 1 - tolerance)
-    probability = same_probability(a, limit)
-    inside = (float(a) - float(b)) * (float(a) - float(limit)) < 0
-    return 1.0 if inside and probability is not None else probability
+    """p-value of a difference beyond the tolerance, a part of b; 1 within it."""
+    apart = float(a) - float(b)
+    probability = same_probability(a, b.scale(1 + math.copysign(tolerance, apart * float(b))))
+    within = tolerance > 0 and abs(apart) <= tolerance * abs(float(b))
+    return 1.0 if within and probability is not None else probability

@@ -348,12 +348,13 @@ def _spans(found: Sequence[Ranking]) -> str:
     words: list[str] = []
     by_name = _worse(found)
     for names, contrasts in by_name.items():
-        ratios = [float(contrast.ratio) for contrast in contrasts if contrast.ratio]
+        with_ratio = [contrast for contrast in contrasts if contrast.ratio]
+        ratios = [float(contrast.ratio) for contrast in with_ratio if contrast.ratio]
         note = ""
         if ratios:
-            lows, highs = zip(*(contrast.limits for contrast in contrasts), strict=True)
+            lows, highs = zip(*(contrast.limits for contrast in with_ratio), strict=True)
             end = "or more" if math.isinf(max(highs)) else f"to {_two_digits(max(highs))}"
-            intervals = "95 % intervals" if len(contrasts) > 1 else "95 %"
+            intervals = "95 % intervals" if len(with_ratio) > 1 else "95 %"
             note = f"{intervals}: {_two_digits(min(lows))} {end}"
         words.append(_factor(found[0], names, (ratios and _range(ratios)) or "", note, is_first=not words))
     everything = [contrast for contrasts in by_name.values() for contrast in contrasts]

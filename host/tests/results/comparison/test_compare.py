@@ -348,6 +348,18 @@ def test_a_change_for_the_worse_has_a_status_of_its_own(tmp_path, capsys):
     assert "verdict: " in tolerant and "worse" not in tolerant.split("verdict: ")[1] and "20 %" in tolerant
 
 
+@pytest.mark.parametrize(("before", "after"), [(1.0, 1.0), (1.0, 1.04), (1.04, 1.0), (-0.1005, -0.1), (-0.1, -0.1005)])
+def test_what_lies_within_the_tolerance_is_no_change(tmp_path, capsys, before, after):
+    """Equal figures, and those below zero, whose limit lies on the other side."""
+    old, new = (
+        several(tmp_path, name, [value + 1e-4 * more for more in (0, 1, -1)], commit=name)
+        for name, value in (("old", before), ("new", after))
+    )
+    text = said(capsys, ["--before", *old, "--after", *new, "--tolerance", "5%", "--metric", KEY])
+    assert "No difference of more than 5 %" in text.replace("\N{NO-BREAK SPACE}", " ")
+    assert not {"better", "worse"} & set(text.split("verdict: ")[1].split())
+
+
 def test_two_versions_of_an_engine_are_told_apart_in_every_comparison(tmp_path, capsys):
     """As of one measurement on Debian 12 and one on Debian 13."""
     old = several(tmp_path, "12", [1.0, 1.01, 0.99], db="rocksdb", version="7.8.3")

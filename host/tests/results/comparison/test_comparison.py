@@ -140,6 +140,40 @@ def test_two_that_are_the_same_are_found_different_as_seldom_as_stated(counts, s
     assert differing == [not covered for covered in held]
 
 
+@pytest.mark.parametrize("count", [2, 3, 5])
+@pytest.mark.parametrize("known", [0.1, 0.3, 1.0])
+def test_a_known_error_beside_the_spread_makes_no_more_false_differences(count, known):
+    """Two runs that agree by chance are no better known because of an error that both have anyway."""
+    rng = np.random.default_rng(29)
+    found, probabilities = 0, []
+    for _ in range(2000):
+        a, b = (
+            Quantity.of_values(rng.normal(100.0 + rng.normal(0.0, known), 1.0, count).tolist(), "J", known, 0.0, {})
+            for _ in range(2)
+        )
+        found += bool(differ(a, b))
+        probabilities.append(same_probability(a, b))
+    assert found <= 0.06 * 2000
+    assert np.count_nonzero(np.array(probabilities) < 0.0455 / 18) <= 12  # 5 are nominal, 12 come once in 300
+    assert np.count_nonzero(np.array(probabilities) < 0.0455) == pytest.approx(found, abs=5)
+
+
+def test_means_that_differ_by_rounding_are_the_same():
+    a, b = (Quantity.of_values([1.297e-6] * count, "s", 0.0, 0.0, {}) for count in (3, 5))
+    a = structs.replace(a, value=math.nextafter(float(b), 1.0))
+    assert same_probability(a, b) == 1.0
+    assert differ(a, b) is False
+
+
+def test_there_is_no_ratio_of_what_is_not_above_0():
+    two = Quantity.of_values([1.0, 1.1], "J", 0.0, 0.0, {})
+    for other in (two.scale(-1.0), two.scale(0.0)):
+        with pytest.raises(ValueError, match="must be above 0"):
+            ratio_limits(two, other)
+        with pytest.raises(ValueError, match="must be above 0"):
+            ratio_limits(other, two)
+
+
 def test_five_repeats_of_either_show_a_difference_of_three_hundredths():
     rng = np.random.default_rng(5)
     differing = [

@@ -90,6 +90,14 @@ def test_the_best_medium_of_each_database_is_found_with_its_factors(tmp_path: Pa
     assert {*best["emmc"][1], best["emmc"][0]} == {"leveldb", "sqlite"}
 
 
+def test_a_group_that_used_less_than_idle_has_no_part_in_the_factors(tmp_path: Path, monkeypatch) -> None:
+    """There is no ratio to it; the factors are those of the other strata."""
+    values = {db: {"sd": 2.0, "emmc": 1.0 if db != "rocksdb" else -0.05} for db in ("leveldb", "sqlite", "rocksdb")}
+    monkeypatch.setitem(globals(), "VALUES", values)
+    lines = [line for compared in answers_in(campaign(tmp_path)).compared for line in winner_lines(compared)]
+    assert any("the SD card 2.0 times as much" in line or "the SD card used 2.0 times" in line for line in lines), lines
+
+
 def test_what_is_left_out_of_energy_above_idle_is_reported(tmp_path: Path) -> None:
     [line] = deciding_lines(answers_in(campaign(tmp_path)).compared)
     assert "300.0 ±" in line and "3.0 mJ" in line.replace("\N{NO-BREAK SPACE}", " ")
