@@ -68,8 +68,13 @@ POWER_ERROR_MAX: Final = 0.06
 """Twice the maker's "3 % typical (above 5 V 1 A)" (wiki.odroid.com, SmartPower3)."""
 OFFSET_MAX_A: Final = 10e-3
 """Assumed; the maker states none."""
-_FORM: Final = re.compile(rb"\d{10},\d{5},\d{4,5},\d{5},\d(,\d{5},\d{4,5},\d{5},\d,[0-9a-f]{2}){2}(,[0-9a-f]{2}){2}")
-"""Milliseconds; mV, mA, mW and "too low" of the input; mV, mA, mW, "on" and status of both outputs; sum and XOR."""
+_VALUES: Final = rb"\d{10},\d{5},\d{4,5},\d{5},\d(,\d{5},\d{4,5},\d{5},\d,[0-9a-f]{1,2}){2}"
+"""Milliseconds; mV, mA, mW and "too low" of the input; mV, mA, mW, "on" and status of both outputs."""
+_FORM: Final = re.compile(_VALUES + rb",([0-9a-f]{2}|100),[0-9a-f]{2}")
+"""The values, sum and XOR. Firmware before 2023-03-25 (ba75f83) writes a sum of 0 as 100."""
+_WITHOUT_SUMS: Final = re.compile(_VALUES)
+"""A line of firmware before 2021-12-17 (82c1219)."""
+_AROUND: Final = b"\r\n\0 "
 _CUT: Final = 0x01 | 0x04 | 0x20 | 0x80
 """Bits of the regulator's status: overvoltage, short circuit, overheating, peak current (`STPD01.h`)."""
 
@@ -90,12 +95,13 @@ class Line:
 
 def read_line(text: bytes, channel: int) -> Line | None:
     """The line's measurement of one output; None if it is no whole line or its check sums are wrong."""
-    text = text.strip(b"\r\n\0 ")
+    text = text.strip(_AROUND)
     if not _FORM.fullmatch(text):
         return None
     fields = text.split(b",")
     summed = b"".join((b",".join(fields[first:end]) + b",")[:length] for first, end, length in PIECES)
-    if (int(fields[15], 16), int(fields[16], 16)) != (-sum(summed) & 0xFF, functools.reduce(operator.xor, summed)):
+    stated = int(fields[15], 16) & 0xFF, int(fields[16], 16)
+    if stated != (-sum(summed) & 0xFF, functools.reduce(operator.xor, summed)):
         return None
     at = 5 + 5 * channel
     volts, amperes = 1e-3 * int(fields[at]), 1e-3 * int(fields[at + 1])
@@ -203,7 +209,7 @@ class _UdpPort:
         if not select.select([self._socket], [], [], timeout_s)[0]:
             return b""
         data, (self.sender, _) = self._socket.recvfrom(2048)
-        return data
+        return data + b"\n"  # a sum of 100 takes the place of the line end: the firmware sends 7 bytes of check sums
 
     def close(self) -> None:
         self._socket.close()
@@ -310,7 +316,10 @@ class SmartPower3Meter(StreamingMeter[_Link, SmartPower3Assembler]):
         )
 
     def _first_lines(self, link: _Link) -> tuple[int, list[Line]]:
-        """(bytes received, lines): as many lines as give the interval, or none if there is no whole line in time."""
+        """(bytes received, lines): as many lines as give the interval, or none if there is no whole line in time.
+
+        Raises: MeterFault: the device's firmware is too old.
+        """
         text, lines, until_s = b"", list[Line](), time.monotonic() + FIRST_S
         while len(lines) < FIRST_LINES and time.monotonic() < until_s:
             text += link.read(0.1)
@@ -318,6 +327,11 @@ class SmartPower3Meter(StreamingMeter[_Link, SmartPower3Assembler]):
             lines = [line for line in found if line is not None]
             if not lines and len(text) > WRONG_BYTES:
                 break
+        if not lines and any(_WITHOUT_SUMS.fullmatch(part.strip(_AROUND)) for part in text.split(b"\n")):
+            raise MeterFault(
+                "smartpower3: its lines have no check sums: its firmware is older than December 2021; update it "
+                "(github.com/hardkernel/smartpower3)"
+            )
         return len(text), lines if len(lines) > 1 else []
 
 

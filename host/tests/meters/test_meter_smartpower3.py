@@ -10,7 +10,7 @@ from opjoule.clocks.exchanges import Exchange
 from opjoule.meters.interface import GapEvent, MeterGone, Samples
 from opjoule.meters.registry import open_meter
 from opjoule.meters.smartpower3 import SmartPower3Assembler, read_line
-from software_smartpower3 import OFF, Output, SoftwareDatagrams, SoftwareSmartPower3, line
+from software_smartpower3 import OFF, Output, SoftwareDatagrams, SoftwareSmartPower3, line, line_of_sum_0, without_sums
 
 HOST_NS = 10**12
 
@@ -144,10 +144,37 @@ def test_another_speed_and_interval_are_found_and_the_user_told():
     assert meter.error_bounds().seen_fraction == 0.6
 
 
-def test_datagrams_are_read_as_lines_are():
+def test_a_sum_of_0_counts_though_older_firmware_writes_it_with_three_digits():
+    texts = [line_of_sum_0(1000 + 5 * number) if number % 2 else line(1000 + 5 * number) for number in range(20)]
+    taker, events = run(texts)
+    assert taker.losses().link["bad_lines"] == 0 and samples(events)[0].size == 20
+
+
+def test_a_device_whose_firmware_writes_no_check_sums_is_to_be_updated():
+    device = SoftwareSmartPower3(written=without_sums, speed=termios.B115200)
+    with device, pytest.raises(MeterFault, match=r"firmware is older than December 2021; update it"):
+        open_meter(f"smartpower3:{device.path},channel=0").open()
+
+
+@pytest.fixture
+def port():
+    """A UDP port that is free."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
         free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+        return free.getsockname()[1]
+
+
+def test_a_datagram_whose_line_has_lost_its_end_does_not_spoil_the_next(port):
+    """The firmware sends 7 bytes of check sums, and `100,5a` with its line end has 8."""
+    meter = open_meter(f"smartpower3:udp:{port},channel=0")
+    with SoftwareDatagrams(port, texts=lambda ms: line_of_sum_0(ms)[:-1]):
+        meter.open()
+        events = read_some(meter)
+    meter.close()
+    assert meter.losses.link["bad_lines"] == 0 and not any(isinstance(event, GapEvent) for event in events)
+
+
+def test_datagrams_are_read_as_lines_are(port):
     meter = open_meter(f"smartpower3:udp:{port},channel=0")
     with SoftwareDatagrams(port):
         assert "UDP from 127.0.0.1" in meter.open().notes[0]
