@@ -28,12 +28,14 @@ def ppk2(metadata: object, current_ua: np.ndarray) -> bytes:
 
 
 SMARTPOWER3 = (
-    "{n:010d},15120,0230,03478,1,05000,{ch0:04d},{p0:05d},{on0},00,05100,{ch1:04d},{p1:05d},{on1},00,a7,3f{extra}\r\n"
+    "{n:010d},15120,0230,03478,1,"
+    "05000,{ch0:04d},{p0:05d},{on0},{status},05100,{ch1:04d},{p1:05d},{on1},00,{sums}{extra}\r\n"
 )
 
 
-def smartpower3(*, on0: int = 1, on1: int = 0, extra: str = "") -> str:
+def smartpower3(*, on0: int = 1, on1: int = 0, status: str = "00", sums: str = "a7,3f", extra: str = "") -> str:
     """Lines of a SmartPower3, one each 5 ms."""
+    more = {"status": status, "sums": sums, "extra": extra}
     channels = {
         "on0": on0,
         "ch0": 600 * on0,
@@ -42,7 +44,7 @@ def smartpower3(*, on0: int = 1, on1: int = 0, extra: str = "") -> str:
         "ch1": 400 * on1,
         "p1": 2040 * on1,
     }
-    return "".join(SMARTPOWER3.format(n=1000 + 5 * number, extra=extra, **channels) for number in range(201))
+    return "".join(SMARTPOWER3.format(n=1000 + 5 * number, **more, **channels) for number in range(201))
 
 
 PS3 = "marker time dt_micro device_timestamp current0 voltage0 power0{more} power_total\n"
@@ -84,6 +86,10 @@ FILES = {
     ),
     "smartpower3": File(smartpower3()),
     "smartpower3, channel 1": File(smartpower3(on0=0, on1=1), energy_j=2.04),
+    "smartpower3 whose first sum looks like amperes": File(smartpower3(sums="1a,3f")),
+    "smartpower3 whose second sum looks like amperes": File(smartpower3(sums="a7,5a")),
+    "smartpower3 whose first status looks like amperes": File(smartpower3(status="0a")),
+    "smartpower3 whose first sum is 0, of older firmware": File(smartpower3(sums="100,3f")),
     "smartpower3 with a time of its logger": File(smartpower3(extra=',"2026-11-03T21:10:00.123456"')),
     "powersensor3": File(PS3.format(more="") + rows("S {t} 100000 {us} 0.6 5 3 3")),
     "powersensor3 with a marker": File(
