@@ -239,6 +239,42 @@ def test_a_file_is_read_right_or_refused_with_what_to_do(name, tmp_path):
     FILES[name].check(tmp_path)
 
 
+def powersensor3(seconds: float, from_s: float, lost: range = range(0), late: range = range(0)) -> str:
+    """A dump of 20,000 rows a second, with six digits as the host's library writes them.
+
+    `lost`: rows that are missing; `late`: rows that arrived when the last one of them did.
+    """
+    text = [PS3.format(more="")]
+    for number in range(round(seconds * 20_000)):
+        arrived = late[-1] if number in late else number
+        if number not in lost:
+            text.append(f"S {from_s + arrived * 5e-5:.6g} 50 {number * 50 % 1024} 0.6 5 3 3\n")
+    return "".join(text)
+
+
+@pytest.mark.parametrize("from_s", [0.5, 9.99, 12.3, 150.0, 1500.0])
+def test_a_powersensor3s_rows_have_the_time_of_their_stamps(from_s, tmp_path):
+    trace = File(powersensor3(2.5, from_s, late=range(30_000, 32_000))).read(tmp_path)
+    assert set(np.diff(trace.meter_ns)) == {50_000} and trace.meter_ns.size == 50_000
+    assert trace.columns["time"] == "device_timestamp"
+
+
+@pytest.mark.parametrize("from_s", [12.3, 150.0, 1500.0])
+def test_whole_turns_that_a_powersensor3_lost_are_found_by_the_time_of_arrival(from_s, tmp_path):
+    lost = range(25_000, 25_512)
+    trace = File(powersensor3(4.0, from_s, lost)).read(tmp_path)
+    assert lost[-1] * 50 % 1024 == (lost[0] - 1) * 50 % 1024
+    (gap,) = [part for part in trace.parts() if isinstance(part, Gap)]
+    assert gap.lost_samples == 512 and trace.meter_ns[-1] == (80_000 - 1) * 50_000
+    assert gap.start_meter_ns * 1e-9 == pytest.approx(1.25, abs=0.02)
+
+
+def test_a_powersensor3s_rows_that_were_thinned_out_keep_the_hosts_time(tmp_path):
+    header, *texts = powersensor3(2.0, 5.0).splitlines(keepends=True)
+    trace = File(header + "".join(texts[::40])).read(tmp_path)
+    assert trace.meter_ns[-1] == pytest.approx(1.998e9) and trace.columns["time"] == "time"
+
+
 def gaps_of(time_s: np.ndarray, folder: Path) -> list[Gap]:
     """The gaps of a file with these times."""
     text = "time_s,current_A,voltage_V\n" + "".join(f"{one:.6f},0.6,5\n" for one in time_s)

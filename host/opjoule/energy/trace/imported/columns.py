@@ -47,6 +47,8 @@ class Format:
     """word in the names of the main channel's columns"""
     aside: frozenset[str] = frozenset()
     """names of columns that do not measure the board's supply, or are no numbers"""
+    stamps: int | None = None
+    """index of a column with the device's own stamps, which repeat (device_stamps.py)"""
 
 
 def recognise(table: TextTable) -> Format:
@@ -92,7 +94,8 @@ def _powersensor3(table: TextTable) -> Format | None:
     if table.names[:4] != ["marker", "time", "dt_micro", "device_timestamp"]:
         return None
     words = [name.rstrip("0123456789").removesuffix("_total") for name in table.names]
-    return Format("powersensor3", {index: unit for index, word in enumerate(words) if (unit := _BASE.get(word))})
+    units = {index: unit for index, word in enumerate(words) if (unit := _BASE.get(word))}
+    return Format("powersensor3", units, stamps=table.names.index("device_timestamp"))
 
 
 def _smartpower3(table: TextTable) -> Format | None:
