@@ -70,6 +70,8 @@ USUAL_GAIN: Final = 0.09
 """Gain of a voltage module (docs/CONFIGURATION.md: 0.0877 to 0.095)."""
 _ROW: Final = struct.Struct("<16s16sff?")
 """Settings of one sensor: type, name of its pair, zero [V], sensitivity [V/A] or gain, in use."""
+_OLD_ROW_BYTES: Final = 25
+"""The same without the name of the pair, as firmware before 1.3 sends it (926e6ee)."""
 _VERSION: Final = re.compile(rb"F4\d\d-\S+")
 _STOP, _VERSION_OF, _SETTINGS, _NEXT, _DONE, _START, _MARK = b"T", b"V", b"R", b"s", b"D", b"S", b"M"
 
@@ -261,7 +263,7 @@ class PowerSensor3Meter(StreamingMeter[SerialPort, PowerSensor3Assembler]):
         while port.read(QUIET_S):
             pass
         version = self._version(port)
-        self._pair = self._choose(self._settings(port))
+        self._pair = self._choose(self._settings(port, version))
         self._period_us = self._measured_period_us(port)
         current, voltage = self._pair.current, self._pair.voltage
         return MeterIdentity(
@@ -320,11 +322,16 @@ class PowerSensor3Meter(StreamingMeter[SerialPort, PowerSensor3Assembler]):
             raise MeterFault(f"powersensor3: no PowerSensor3 answers on {self._path}: check the port; replug it")
         return version[0].decode("ascii", "replace")
 
-    def _settings(self, port: SerialPort) -> list[SensorSetting]:
+    def _settings(self, port: SerialPort, version: str) -> list[SensorSetting]:
         port.write(_SETTINGS)
         sensors = []
         for _ in range(SENSORS):
             row = _received(port, lambda data: len(data) >= _ROW.size)
+            if len(row) == _OLD_ROW_BYTES:
+                raise MeterFault(
+                    f"powersensor3: {self._path} has firmware {version}: update it to 1.3 or later "
+                    "(github.com/nlesc-recruit/PowerSensor3)"
+                )
             if len(row) != _ROW.size:
                 raise MeterFault(f"powersensor3: {self._path} does not send its sensors' settings: replug it")
             sensors.append(SensorSetting.parse(row))

@@ -9,7 +9,16 @@ from opjoule.clocks.exchanges import Exchange
 from opjoule.meters.interface import GapEvent, MeterGone, Samples
 from opjoule.meters.powersensor3 import Pair, PowerSensor3Assembler, SensorSetting, powersensor3_sensor
 from opjoule.meters.registry import open_meter
-from software_powersensor3 import GAIN, PERIOD_US, VOLT_PER_A, ZERO_V, SoftwarePowerSensor3, packets, settings
+from software_powersensor3 import (
+    GAIN,
+    PERIOD_US,
+    VOLT_PER_A,
+    ZERO_V,
+    SoftwarePowerSensor3,
+    packets,
+    settings,
+    without_names,
+)
 
 HOST_NS = 10**12
 CURRENT = SensorSetting("MLX10", "board", ZERO_V, VOLT_PER_A, in_use=True)
@@ -153,6 +162,13 @@ def test_what_does_not_fit_is_one_line_with_a_remedy(monkeypatch):
             open_meter(f"powersensor3:{device.path}{pair}").open()
     with SoftwarePowerSensor3(version=b"") as other, pytest.raises(MeterFault, match="no PowerSensor3 answers"):
         open_meter(f"powersensor3:{other.path}").open()
+
+
+def test_a_device_with_firmware_before_1_3_is_to_be_updated(monkeypatch):
+    monkeypatch.setattr("opjoule.meters.powersensor3.ANSWER_S", 0.3)
+    device = SoftwarePowerSensor3(memory=without_names(settings()), version=b"F401-1.2.1\r\n")
+    with device, pytest.raises(MeterFault, match=r"has firmware F401-1\.2\.1: update it to 1\.3 or later"):
+        open_meter(f"powersensor3:{device.path}").open()
 
 
 def test_the_bounds_are_those_of_its_sensors():

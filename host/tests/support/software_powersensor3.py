@@ -34,6 +34,11 @@ def settings(used=(0,), *, volt_per_a=VOLT_PER_A, names=("board", "disk", "", ""
     return rows
 
 
+def without_names(memory):
+    """The memory as firmware before 1.3 sends it: 25 bytes for each of eight sensors."""
+    return b"".join(memory[at : at + 16] + memory[at + 32 : at + 41] for at in range(0, len(memory), 41))
+
+
 class SoftwarePowerSensor3(SoftwarePort):
     """Answers V, R, S, T and M; streams a constant current in real time."""
 
@@ -50,7 +55,8 @@ class SoftwarePowerSensor3(SoftwarePort):
         if self._to_come:
             self.send(self._to_come.pop(0))
         elif byte == b"R":
-            rows = [self.memory[at : at + 41] for at in range(0, len(self.memory), 41)]
+            size = len(self.memory) // 8 if len(self.memory) % 8 == 0 else 41
+            rows = [self.memory[at : at + size] for at in range(0, len(self.memory), size)]
             self.send(rows[0])
             self._to_come = [*rows[1:], b"D"]
         elif byte == b"V":
