@@ -55,6 +55,9 @@ LATE_NS: Final = 3_000_000
 MARK_EARLY_NS: Final = 200_000
 """Longest time by which the marked packet's stamp may precede the request: the firmware sends what it has measured."""
 MARK_LOST_S: Final = 2.0
+MARK_WAIT_S: Final = 0.1
+"""Longest wait for a marker before the stream is stopped: firmware 1.5 to 1.6.1 hangs if a stop overtakes a marker
+(`PowerSensor.ino`, case 'T')."""
 ANSWER_S: Final = 1.0
 QUIET_S: Final = 0.1
 TRIAL_PACKETS: Final = 400
@@ -143,6 +146,11 @@ class PowerSensor3Assembler(StreamAssembler):
             return False
         self._asked_ns = at_ns
         return True
+
+    @property
+    def awaits_marker(self) -> bool:
+        """Whether a marker is on its way, or lost."""
+        return self._asked_ns is not None
 
     def take(self, data: bytes, arrival_ns: int) -> list[MeterEvent]:
         """Events of bytes that arrived together at `arrival_ns` [host_ns]."""
@@ -303,9 +311,12 @@ class PowerSensor3Meter(StreamingMeter[SerialPort, PowerSensor3Assembler]):
         return assembler.take(data, time.monotonic_ns()) if data else []
 
     def stop(self) -> list[MeterEvent]:
-        """Stops the stream, and takes what is on its way."""
-        self._opened().write(_STOP)
+        """Stops the stream once no marker is on its way, and takes what is."""
         events: list[MeterEvent] = []
+        until_s = time.monotonic() + MARK_WAIT_S
+        while self._started().awaits_marker and (left_s := until_s - time.monotonic()) > 0:
+            events += self.read(left_s)
+        self._opened().write(_STOP)
         until_s = time.monotonic() + ANSWER_S
         while time.monotonic() < until_s and (data := self._opened().read(QUIET_S)):
             events += self._started().take(data, time.monotonic_ns())

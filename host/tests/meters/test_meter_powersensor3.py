@@ -21,6 +21,7 @@ from software_powersensor3 import (
 )
 
 HOST_NS = 10**12
+heard = SoftwarePowerSensor3.heard
 CURRENT = SensorSetting("MLX10", "board", ZERO_V, VOLT_PER_A, in_use=True)
 VOLTAGE = SensorSetting("voltage", "board", 0.0, GAIN, in_use=True)
 STEP_A = CURRENT.step
@@ -133,6 +134,32 @@ def test_the_meter_speaks_the_devices_protocol():
     assert samples(events)[1] == pytest.approx(0.6, abs=STEP_A)
     assert any(isinstance(event, Exchange) for event in events)
     assert device.received.endswith(b"T")
+
+
+def test_the_stream_is_not_stopped_before_a_marker_has_come(monkeypatch):
+    monkeypatch.setattr("opjoule.meters.powersensor3.MARK_WAIT_S", 10.0)  # a test computer may be busy
+    with SoftwarePowerSensor3() as device:
+        meter = open_meter(f"powersensor3:{device.path}")
+        meter.open()
+        for _ in range(5):
+            meter.start()
+            meter.read(0.5)
+            meter.clock_exchange()
+            assert any(isinstance(event, Exchange) for event in meter.stop())
+        meter.close()
+    assert not device.hangs
+
+
+def test_the_stream_is_stopped_though_a_marker_is_lost(monkeypatch):
+    monkeypatch.setattr(SoftwarePowerSensor3, "heard", lambda self, byte: byte == b"M" or heard(self, byte))
+    with SoftwarePowerSensor3() as device:
+        meter = open_meter(f"powersensor3:{device.path}")
+        meter.open()
+        meter.start()
+        meter.clock_exchange()
+        assert not any(isinstance(event, Exchange) for event in meter.stop())
+        meter.close()
+    assert not device.streaming
 
 
 def test_a_pulled_cable_is_told():

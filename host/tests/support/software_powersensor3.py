@@ -40,18 +40,24 @@ def without_names(memory):
 
 
 class SoftwarePowerSensor3(SoftwarePort):
-    """Answers V, R, S, T and M; streams a constant current in real time."""
+    """Answers V, R, S, T and M; streams a constant current in real time.
+
+    As firmware 1.5 to 1.6.1, it hangs at a T that comes before a marker is sent.
+    """
 
     PERIOD_S = 0.001
 
     def __init__(self, amperes=0.6, volts=5.0, *, memory=None, version=b"F411-1.6.1\r\n", streaming=False):
         super().__init__()
         self.amperes, self.volts, self.memory, self.version = amperes, volts, memory or settings(), version
-        self.streaming = streaming
+        self.streaming, self.hangs = streaming, False
         self._to_come, self._markers = [], 0
         self._next_s, self._us = 0.0, 12_345
 
     def heard(self, byte):
+        self.hangs = self.hangs or (byte == b"T" and self.streaming and self._markers > 0)
+        if self.hangs:
+            return
         if self._to_come:
             self.send(self._to_come.pop(0))
         elif byte == b"R":
@@ -67,7 +73,7 @@ class SoftwarePowerSensor3(SoftwarePort):
             self._markers += 1
 
     def due(self, now_s):
-        if not self.streaming:
+        if not self.streaming or self.hangs:
             return
         self._next_s = self._next_s or now_s
         count = int((now_s - self._next_s) * 1e6 / PERIOD_US)
