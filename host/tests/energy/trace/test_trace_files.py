@@ -73,6 +73,13 @@ FILES = {
     ),
     "joulescope statistics": File("#time,current,voltage,power,charge,energy\n" + rows("{t},0.6,5,3,0,0")),
     "joulescope statistics in UTC": File("#time,current,voltage,power,charge,energy\n" + clock("{iso}Z,0.6,5,3,0,0")),
+    "joulescope statistics in UTC as its program writes it": File(
+        "#time,current,voltage,power,charge,energy\n"
+        + clock("{basic}000Z,0.6,5,3,0,0", start="2026-12-31T23:59:59.500")
+    ),
+    "joulescope statistics in UTC, whole seconds": File(
+        "#time,current,voltage,power,charge,energy\n20260101T000010Z,0.6,5,3,0,0\n20260101T000011Z,0.6,5,3,0,0\n"
+    ),
     "joulescope waveform": File(
         "# time,JS220-001122.i,JS220-001122.v,JS220-001122.p\n"
         + rows("{t}00000000e+00,6.000000e-01,5.000000e+00,3.000000e+00")
