@@ -7,6 +7,7 @@ import threading
 import time
 from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import product
 
 from software_port import SoftwarePort
 
@@ -37,8 +38,9 @@ def line(ms, first=Output(), second=OFF, *, low_input=0, old=False):
 
 def line_of_sum_0(ms):
     """A line whose sum is 0, as older firmware writes it; the second output's values are chosen for that."""
-    texts = (line(ms, second=Output(volt_mv, 999, on=0), old=True) for volt_mv in range(20_000))
-    return next(text for text in texts if text.endswith(b"\r\n") and text[-8:-4] == b"100,")
+    values = product(range(100), (0, 9, 99, 999))
+    texts = (line(ms, second=Output(millivolts, current_ma, on=0), old=True) for millivolts, current_ma in values)
+    return next(text for text in texts if text[-8:-4] == b"100,")
 
 
 def without_sums(text):
