@@ -55,6 +55,9 @@ LATE_NS: Final = 3_000_000
 MARK_EARLY_NS: Final = 200_000
 """Longest time by which the marked packet's stamp may precede the request: the firmware sends what it has measured."""
 MARK_LOST_S: Final = 2.0
+MARK_WAIT_S: Final = 0.1
+"""Longest wait for a marker before the stream is stopped: firmware 1.5 to 1.6.1 hangs if a stop overtakes a marker
+(`PowerSensor.ino`, case 'T')."""
 ANSWER_S: Final = 1.0
 QUIET_S: Final = 0.1
 TRIAL_PACKETS: Final = 400
@@ -70,6 +73,8 @@ USUAL_GAIN: Final = 0.09
 """Gain of a voltage module (docs/CONFIGURATION.md: 0.0877 to 0.095)."""
 _ROW: Final = struct.Struct("<16s16sff?")
 """Settings of one sensor: type, name of its pair, zero [V], sensitivity [V/A] or gain, in use."""
+_OLD_ROW_BYTES: Final = 25
+"""The same without the name of the pair, as firmware before 1.3 sends it (926e6ee)."""
 _VERSION: Final = re.compile(rb"F4\d\d-\S+")
 _STOP, _VERSION_OF, _SETTINGS, _NEXT, _DONE, _START, _MARK = b"T", b"V", b"R", b"s", b"D", b"S", b"M"
 
@@ -141,6 +146,11 @@ class PowerSensor3Assembler(StreamAssembler):
             return False
         self._asked_ns = at_ns
         return True
+
+    @property
+    def awaits_marker(self) -> bool:
+        """Whether a marker is on its way, or lost."""
+        return self._asked_ns is not None
 
     def take(self, data: bytes, arrival_ns: int) -> list[MeterEvent]:
         """Events of bytes that arrived together at `arrival_ns` [host_ns]."""
@@ -261,7 +271,7 @@ class PowerSensor3Meter(StreamingMeter[SerialPort, PowerSensor3Assembler]):
         while port.read(QUIET_S):
             pass
         version = self._version(port)
-        self._pair = self._choose(self._settings(port))
+        self._pair = self._choose(self._settings(port, version))
         self._period_us = self._measured_period_us(port)
         current, voltage = self._pair.current, self._pair.voltage
         return MeterIdentity(
@@ -301,9 +311,12 @@ class PowerSensor3Meter(StreamingMeter[SerialPort, PowerSensor3Assembler]):
         return assembler.take(data, time.monotonic_ns()) if data else []
 
     def stop(self) -> list[MeterEvent]:
-        """Stops the stream, and takes what is on its way."""
-        self._opened().write(_STOP)
+        """Stops the stream once no marker is on its way, and takes what is."""
         events: list[MeterEvent] = []
+        until_s = time.monotonic() + MARK_WAIT_S
+        while self._started().awaits_marker and (left_s := until_s - time.monotonic()) > 0:
+            events += self.read(left_s)
+        self._opened().write(_STOP)
         until_s = time.monotonic() + ANSWER_S
         while time.monotonic() < until_s and (data := self._opened().read(QUIET_S)):
             events += self._started().take(data, time.monotonic_ns())
@@ -320,11 +333,16 @@ class PowerSensor3Meter(StreamingMeter[SerialPort, PowerSensor3Assembler]):
             raise MeterFault(f"powersensor3: no PowerSensor3 answers on {self._path}: check the port; replug it")
         return version[0].decode("ascii", "replace")
 
-    def _settings(self, port: SerialPort) -> list[SensorSetting]:
+    def _settings(self, port: SerialPort, version: str) -> list[SensorSetting]:
         port.write(_SETTINGS)
         sensors = []
         for _ in range(SENSORS):
             row = _received(port, lambda data: len(data) >= _ROW.size)
+            if len(row) == _OLD_ROW_BYTES:
+                raise MeterFault(
+                    f"powersensor3: {self._path} has firmware {version}: update it to 1.3 or later "
+                    "(github.com/nlesc-recruit/PowerSensor3)"
+                )
             if len(row) != _ROW.size:
                 raise MeterFault(f"powersensor3: {self._path} does not send its sensors' settings: replug it")
             sensors.append(SensorSetting.parse(row))

@@ -51,7 +51,10 @@ UDP_DELIVERY_NS: Final = 100_000_000
 HOLE_INTERVALS: Final = 1.5
 """Distance of two lines, in intervals, above which one is missing: the firmware stamps a line up to 2 ms late."""
 RESTART_MS: Final = 60_000
-"""Step of the device's clock, in either direction, that only a restart explains."""
+"""Longest step of the device's clock from one line to the next; a longer one is a restart."""
+LATE_MS: Final = 1000
+"""Largest fall of the device's clock between two datagrams of which the second was overtaken; a larger one is a
+restart."""
 AVERAGE_NS: Final = 8_000_000
 """Length of the rolling mean of a PAC193x: its eight latest values, at 1,024 a second (Microchip DS20005850C)."""
 FIRST_LINES: Final = 4
@@ -68,8 +71,13 @@ POWER_ERROR_MAX: Final = 0.06
 """Twice the maker's "3 % typical (above 5 V 1 A)" (wiki.odroid.com, SmartPower3)."""
 OFFSET_MAX_A: Final = 10e-3
 """Assumed; the maker states none."""
-_FORM: Final = re.compile(rb"\d{10},\d{5},\d{4,5},\d{5},\d(,\d{5},\d{4,5},\d{5},\d,[0-9a-f]{2}){2}(,[0-9a-f]{2}){2}")
-"""Milliseconds; mV, mA, mW and "too low" of the input; mV, mA, mW, "on" and status of both outputs; sum and XOR."""
+_VALUES: Final = rb"\d{10},\d{5},\d{4,5},\d{5},\d(,\d{5},\d{4,5},\d{5},\d,[0-9a-f]{1,2}){2}"
+"""Milliseconds; mV, mA, mW and "too low" of the input; mV, mA, mW, "on" and status of both outputs."""
+_FORM: Final = re.compile(_VALUES + rb",([0-9a-f]{2}|100),[0-9a-f]{2}")
+"""The values, sum and XOR. Firmware before 2023-03-25 (ba75f83) writes a sum of 0 as 100."""
+_WITHOUT_SUMS: Final = re.compile(_VALUES)
+"""A line of firmware before 2021-12-17 (82c1219)."""
+_AROUND: Final = b"\r\n\0 "
 _CUT: Final = 0x01 | 0x04 | 0x20 | 0x80
 """Bits of the regulator's status: overvoltage, short circuit, overheating, peak current (`STPD01.h`)."""
 
@@ -90,12 +98,13 @@ class Line:
 
 def read_line(text: bytes, channel: int) -> Line | None:
     """The line's measurement of one output; None if it is no whole line or its check sums are wrong."""
-    text = text.strip(b"\r\n\0 ")
+    text = text.strip(_AROUND)
     if not _FORM.fullmatch(text):
         return None
     fields = text.split(b",")
     summed = b"".join((b",".join(fields[first:end]) + b",")[:length] for first, end, length in PIECES)
-    if (int(fields[15], 16), int(fields[16], 16)) != (-sum(summed) & 0xFF, functools.reduce(operator.xor, summed)):
+    stated = int(fields[15], 16) & 0xFF, int(fields[16], 16)
+    if stated != (-sum(summed) & 0xFF, functools.reduce(operator.xor, summed)):
         return None
     at = 5 + 5 * channel
     volts, amperes = 1e-3 * int(fields[at]), 1e-3 * int(fields[at + 1])
@@ -114,14 +123,15 @@ class SmartPower3Assembler(StreamAssembler):
         self._before_ms: int | None = None
         self._now_ms = 0
         """the device's clock without its wrap"""
-        self._counts = {"lines": 0, "bad_lines": 0, "same_time": 0}
+        self._counts = {"lines": 0, "bad_lines": 0, "same_time": 0, "late_lines": 0}
         self._faults = {"output_off": 0, "overcurrent_or_overheating": 0, "low_input": 0}
 
     def take(self, data: bytes, arrival_ns: int) -> list[MeterEvent]:
         """Events of text that arrived at `arrival_ns` [host_ns]. Raises: MeterFault: the device restarted."""
         *lines, self._rest = (self._rest + data).split(b"\n")
+        known = self._before_ms
         events = [event for text in lines for event in self._line(text)]
-        if lines and self._before_ms is not None:
+        if self._before_ms != known:
             events += self._arrivals.exchanges((self._now_ms + 1) * 1_000_000, arrival_ns)
         return events
 
@@ -135,8 +145,8 @@ class SmartPower3Assembler(StreamAssembler):
         if line is None:
             self._counts["bad_lines"] += self._before_ms is not None  # the first one may have begun before the start
             return []
-        step_ms = 0 if self._before_ms is None else (line.ms - self._before_ms) % MS_WRAP
-        if step_ms > RESTART_MS:
+        step_ms = 0 if self._before_ms is None else _step_ms(self._before_ms, line.ms)
+        if not -LATE_MS <= step_ms <= RESTART_MS:
             raise MeterFault(
                 "smartpower3: it restarted in mid-run, and the board's supply may have been off: check its input and "
                 "cable, then measure again"
@@ -146,6 +156,9 @@ class SmartPower3Assembler(StreamAssembler):
             self._now_ms = line.ms
         elif not step_ms:  # the device was busy and writes a value of the same moment again
             self._counts["same_time"] += 1
+            return []
+        elif step_ms < 0:  # overtaken on its way: it counts as lost already
+            self._counts["late_lines"] += 1
             return []
         self._before_ms, self._now_ms = line.ms, self._now_ms + step_ms
         self._faults["output_off"] += not line.is_on
@@ -163,6 +176,17 @@ class SmartPower3Assembler(StreamAssembler):
         events, missing = self._following(samples, self._interval_ns)
         self._lost += missing
         return events
+
+
+def _step_ms(before_ms: int, now_ms: int) -> int:
+    """Step from one reading of the device's clock to another, with its sign, over the wrap."""
+    return (now_ms - before_ms + MS_WRAP // 2) % MS_WRAP - MS_WRAP // 2
+
+
+def logging_interval_ms(times_ms: list[int]) -> int:
+    """The logging interval of a device that wrote lines at these times, which datagrams may have exchanged."""
+    steps_ms = np.diff(np.sort([_step_ms(times_ms[0], one) for one in times_ms]))
+    return min(INTERVALS_MS, key=lambda interval: abs(interval - float(np.median(steps_ms))))
 
 
 def _centre_ns(interval_ms: int) -> int:
@@ -187,8 +211,11 @@ class _UdpPort:
 
     def __init__(self, port: int) -> None:
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self._port = port
         self.sender = ""
-        """address of the device, once it has sent"""
+        """address of the device, once it has sent; what others send is not read"""
+        self.others: dict[str, int] = {}
+        """address of another sender -> number of its datagrams"""
         try:
             self._socket.bind(("", port))
         except OSError as error:
@@ -199,11 +226,25 @@ class _UdpPort:
             ) from None
 
     def read(self, timeout_s: float) -> bytes:
-        """The next datagram; empty if none comes in time."""
-        if not select.select([self._socket], [], [], timeout_s)[0]:
-            return b""
-        data, (self.sender, _) = self._socket.recvfrom(2048)
-        return data
+        """The device's next datagram; empty if none comes in time."""
+        until_s = time.monotonic() + timeout_s
+        while select.select([self._socket], [], [], max(until_s - time.monotonic(), 0.0))[0]:
+            data, (sender, _) = self._socket.recvfrom(2048)
+            self.sender = self.sender or sender
+            if sender == self.sender:
+                # A sum of 100 takes the place of the line end: the firmware sends 7 bytes of check sums.
+                return data + b"\n"
+            self.others[sender] = self.others.get(sender, 0) + 1
+        return b""
+
+    def check_sender(self) -> None:
+        """Raises: MeterFault: several devices send, of which any may be the board's."""
+        if self.others:
+            senders = ", ".join((self.sender, *self.others))
+            raise MeterFault(
+                f"smartpower3: several devices send to UDP port {self._port} ({senders}): set another port in all but "
+                "the one that supplies the board"
+            )
 
     def close(self) -> None:
         self._socket.close()
@@ -233,6 +274,7 @@ class SmartPower3Meter(StreamingMeter[_Link, SmartPower3Assembler]):
         else:
             self._device = udp = _UdpPort(self._udp_port)
             _, lines = self._first_lines(udp)
+            udp.check_sender()
             if not lines:
                 raise MeterFault(
                     f"smartpower3: nothing arrives at UDP port {self._udp_port}: set this computer's address and port "
@@ -244,9 +286,7 @@ class SmartPower3Meter(StreamingMeter[_Link, SmartPower3Assembler]):
                 f"smartpower3: output {self._channel} is off: switch it on, or name the other one, channel="
                 f"{1 - self._channel}"
             )
-        steps_ms = np.diff([line.ms for line in lines]) % MS_WRAP
-        step_ms = float(np.median(steps_ms))
-        self._interval_ms = min(INTERVALS_MS, key=lambda interval: abs(interval - step_ms))
+        self._interval_ms = logging_interval_ms([line.ms for line in lines])
         return MeterIdentity(
             kind="smartpower3",
             place=self._place,
@@ -280,6 +320,14 @@ class SmartPower3Meter(StreamingMeter[_Link, SmartPower3Assembler]):
         """Ends the trace; the device goes on writing, and its output stays on."""
         return self.read(0.0)
 
+    @property
+    def losses(self) -> Losses:
+        """Losses since start, and the number of datagrams of other senders."""
+        losses = super().losses
+        if isinstance(self._device, _UdpPort):
+            losses.link["datagrams_of_others"] = sum(self._device.others.values())
+        return losses
+
     def error_bounds(self) -> ErrorBounds:
         """Error bounds at the device's interval."""
         truncated_u_ns, mean_u_ns = 0.5e6 / SQRT3, (0.17 * self._interval_ms + 0.7) * 1e6 / 2 / SQRT3
@@ -310,7 +358,10 @@ class SmartPower3Meter(StreamingMeter[_Link, SmartPower3Assembler]):
         )
 
     def _first_lines(self, link: _Link) -> tuple[int, list[Line]]:
-        """(bytes received, lines): as many lines as give the interval, or none if there is no whole line in time."""
+        """(bytes received, lines): as many lines as give the interval, or none if there is no whole line in time.
+
+        Raises: MeterFault: the device's firmware is too old.
+        """
         text, lines, until_s = b"", list[Line](), time.monotonic() + FIRST_S
         while len(lines) < FIRST_LINES and time.monotonic() < until_s:
             text += link.read(0.1)
@@ -318,6 +369,11 @@ class SmartPower3Meter(StreamingMeter[_Link, SmartPower3Assembler]):
             lines = [line for line in found if line is not None]
             if not lines and len(text) > WRONG_BYTES:
                 break
+        if not lines and any(_WITHOUT_SUMS.fullmatch(part.strip(_AROUND)) for part in text.split(b"\n")):
+            raise MeterFault(
+                "smartpower3: its lines have no check sums: its firmware is older than December 2021; update it "
+                "(github.com/hardkernel/smartpower3)"
+            )
         return len(text), lines if len(lines) > 1 else []
 
 

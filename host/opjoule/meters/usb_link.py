@@ -15,6 +15,7 @@ PERMISSION: Final = (
     "plug it in again"
 )
 """Remedy; {} is the name of the meter's udev rules."""
+SEVERAL: Final = "several devices"
 HELD: Final = "another program holds it: close that program (lsusb -t names the driver), then start again"
 _FORBIDDEN: Final = frozenset({errno.EACCES, errno.EPERM})
 HID_CLASS: Final = 0x03
@@ -115,7 +116,8 @@ def open_usb(kind: str, models: Models, wanted: str, interface_class: int) -> tu
     pairs = zip(devices, links, strict=True)
     chosen = [(device, link) for device, link in pairs if wanted in {"", link.serial_number}]
     if len(chosen) != 1:
-        raise _not_one(kind, models, wanted, [link.serial_number for link in links], len(chosen))
+        fitting = [link.serial_number for _, link in chosen]
+        raise _not_one(kind, models, wanted, [link.serial_number for link in links], fitting)
     device, link = chosen[0]
     link.claim()
     return models[device.idVendor, device.idProduct], link
@@ -140,14 +142,26 @@ def _interface(usb: Any, kind: str, device: Any, interface_class: int) -> Any:
     return next(fitting, interfaces[0])
 
 
-def _not_one(kind: str, models: Models, wanted: str, there: list[str], count: int) -> MeterFault | BadInput:
-    listed = ", ".join(number or "one without a serial number" for number in there)
-    if count > 1:
-        return BadInput(f"{kind}: several devices ({listed}); name one, for example {kind}:{there[0]}")
+def _not_one(kind: str, models: Models, wanted: str, there: list[str], fitting: list[str]) -> MeterFault | BadInput:
+    if len(fitting) > 1:
+        return BadInput(f"{kind}: {several(kind, fitting)}")
     if there:
-        return MeterFault(f"{kind}: no device with serial number {wanted} (found: {listed})")
+        return MeterFault(f"{kind}: no device with serial number {wanted} (found: {_listed(there)})")
     names = ", ".join(f"{name} {vendor:04x}:{product:04x}" for (vendor, product), name in models.items())
     return MeterFault(f"{kind}: none is plugged in ({names}): check the cable, which must carry data, and its port")
+
+
+def several(kind: str, serial_numbers: list[str]) -> str:
+    """What to do about several devices that fit the meter's name, in words."""
+    found = f"{SEVERAL} ({_listed(serial_numbers)})"
+    unique = [number for number in serial_numbers if number and serial_numbers.count(number) == 1]
+    if not unique:
+        return f"{found} that no serial number tells apart: leave only one of them plugged in"
+    return f"{found}; name one, for example {kind}:{unique[0]}"
+
+
+def _listed(serial_numbers: list[str]) -> str:
+    return ", ".join(number or "one without a serial number" for number in serial_numbers)
 
 
 def _words(error: Any) -> str:

@@ -1,7 +1,9 @@
 """A Monsoon's packets become energy that holds the truth, whatever is lost, and power is applied last."""
 
+import sys
 from dataclasses import replace
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from opjoule.clocks.exchanges import Exchange, fit_exchanges
 from opjoule.energy.trace.journal import TraceJournal, read_trace
 from opjoule.energy.trace.power_trace import PowerTrace
 from opjoule.energy.window import Window, window_energy_j
+from opjoule.meters import usb_link
 from opjoule.meters.capture import Capture, CaptureSummary
 from opjoule.meters.interface import FaultEvent, GapEvent, MeterGone, Samples, Wishes
 from opjoule.meters.monsoon import MonsoonMeter, MonsoonSettings
@@ -24,10 +27,12 @@ from opjoule.meters.monsoon.assembler import (
     whole_packets,
 )
 from opjoule.meters.monsoon.models import HVPM, LVPM, ChannelScale
+from opjoule.meters.monsoon.reader import usb_protocol
 from opjoule.meters.registry import open_meter
 from software_monsoon import HVPM as UNIT
 from software_monsoon import LVPM as LV_UNIT
 from software_monsoon import Absent, Forbidden, Hardware, Resetting, SoftwareMonsoon, Supply, stream
+from software_usb import SoftwareDevice, plug_in
 
 BURSTS = Supply(
     time_s=tuple(np.arange(0, 12, 0.0437)),
@@ -335,6 +340,37 @@ def test_an_unplugged_device_ends_the_run_with_its_reason(opened):
 
     with pytest.raises(MeterGone, match="unplugged"):
         read_on()
+
+
+@pytest.fixture
+def plugged_in(monkeypatch):
+    """Two Monsoons below the real pyusb, and the library's connection replaced by its name."""
+    library = SimpleNamespace(USB_protocol=lambda: "a connection")
+    monkeypatch.setitem(sys.modules, "Monsoon", SimpleNamespace(pmapi=library))
+    monkeypatch.setattr(SoftwareDevice, "ids", (0x2AB9, 0x0001))
+    plug_in(monkeypatch, SoftwareDevice(serial="11111"), SoftwareDevice(serial="22222"))
+
+
+@pytest.mark.usefixtures("plugged_in")
+def test_of_several_monsoons_none_is_opened_until_one_is_named():
+    with pytest.raises(MeterFault, match=r"^several devices \(11111, 22222\); name one, for example monsoon:11111$"):
+        usb_protocol()
+    assert usb_protocol("22222") == "a connection"
+
+
+def test_the_serial_number_reaches_the_choice_of_the_device():
+    assert open_meter("monsoon:22222,voltage=5.1")._make_protocol.args == ("22222",)
+
+
+def test_several_monsoons_are_reported_without_waiting(waiter, capsys):
+    with pytest.raises(MeterFault, match=r"^monsoon: several devices \(A, B\); name one, for example monsoon:A$"):
+        MonsoonMeter(MonsoonSettings(), several_monsoons).open()
+    assert waiter.now_s == 0.0 and not capsys.readouterr().err
+
+
+def several_monsoons():
+    """Takes the place of a connection, in the reader process."""
+    raise MeterFault(usb_link.several("monsoon", ["A", "B"]))
 
 
 def test_stop_leaves_the_output_on(opened):

@@ -9,9 +9,19 @@ from opjoule.clocks.exchanges import Exchange
 from opjoule.meters.interface import GapEvent, MeterGone, Samples
 from opjoule.meters.powersensor3 import Pair, PowerSensor3Assembler, SensorSetting, powersensor3_sensor
 from opjoule.meters.registry import open_meter
-from software_powersensor3 import GAIN, PERIOD_US, VOLT_PER_A, ZERO_V, SoftwarePowerSensor3, packets, settings
+from software_powersensor3 import (
+    GAIN,
+    PERIOD_US,
+    VOLT_PER_A,
+    ZERO_V,
+    SoftwarePowerSensor3,
+    packets,
+    settings,
+    without_names,
+)
 
 HOST_NS = 10**12
+heard = SoftwarePowerSensor3.heard
 CURRENT = SensorSetting("MLX10", "board", ZERO_V, VOLT_PER_A, in_use=True)
 VOLTAGE = SensorSetting("voltage", "board", 0.0, GAIN, in_use=True)
 STEP_A = CURRENT.step
@@ -126,6 +136,32 @@ def test_the_meter_speaks_the_devices_protocol():
     assert device.received.endswith(b"T")
 
 
+def test_the_stream_is_not_stopped_before_a_marker_has_come(monkeypatch):
+    monkeypatch.setattr("opjoule.meters.powersensor3.MARK_WAIT_S", 10.0)  # a test computer may be busy
+    with SoftwarePowerSensor3() as device:
+        meter = open_meter(f"powersensor3:{device.path}")
+        meter.open()
+        for _ in range(5):
+            meter.start()
+            meter.read(0.5)
+            meter.clock_exchange()
+            assert any(isinstance(event, Exchange) for event in meter.stop())
+        meter.close()
+    assert not device.hangs
+
+
+def test_the_stream_is_stopped_though_a_marker_is_lost(monkeypatch):
+    monkeypatch.setattr(SoftwarePowerSensor3, "heard", lambda self, byte: byte == b"M" or heard(self, byte))
+    with SoftwarePowerSensor3() as device:
+        meter = open_meter(f"powersensor3:{device.path}")
+        meter.open()
+        meter.start()
+        meter.clock_exchange()
+        assert not any(isinstance(event, Exchange) for event in meter.stop())
+        meter.close()
+    assert not device.streaming
+
+
 def test_a_pulled_cable_is_told():
     with SoftwarePowerSensor3() as device:
         meter = open_meter(f"powersensor3:{device.path}")
@@ -153,6 +189,13 @@ def test_what_does_not_fit_is_one_line_with_a_remedy(monkeypatch):
             open_meter(f"powersensor3:{device.path}{pair}").open()
     with SoftwarePowerSensor3(version=b"") as other, pytest.raises(MeterFault, match="no PowerSensor3 answers"):
         open_meter(f"powersensor3:{other.path}").open()
+
+
+def test_a_device_with_firmware_before_1_3_is_to_be_updated(monkeypatch):
+    monkeypatch.setattr("opjoule.meters.powersensor3.ANSWER_S", 0.3)
+    device = SoftwarePowerSensor3(memory=without_names(settings()), version=b"F401-1.2.1\r\n")
+    with device, pytest.raises(MeterFault, match=r"has firmware F401-1\.2\.1: update it to 1\.3 or later"):
+        open_meter(f"powersensor3:{device.path}").open()
 
 
 def test_the_bounds_are_those_of_its_sensors():

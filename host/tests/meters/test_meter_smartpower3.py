@@ -9,8 +9,8 @@ from opjoule.base.errors import BadInput, MeterFault
 from opjoule.clocks.exchanges import Exchange
 from opjoule.meters.interface import GapEvent, MeterGone, Samples
 from opjoule.meters.registry import open_meter
-from opjoule.meters.smartpower3 import SmartPower3Assembler, read_line
-from software_smartpower3 import OFF, Output, SoftwareDatagrams, SoftwareSmartPower3, line
+from opjoule.meters.smartpower3 import SmartPower3Assembler, logging_interval_ms, read_line
+from software_smartpower3 import OFF, Output, SoftwareDatagrams, SoftwareSmartPower3, line, line_of_sum_0, without_sums
 
 HOST_NS = 10**12
 
@@ -91,9 +91,25 @@ def test_the_clock_goes_on_over_its_wrap_after_49_days():
     assert set(np.diff(meter_ns)) == {5_000_000}
 
 
-def test_a_restart_in_mid_run_is_a_fault():
+@pytest.mark.parametrize("before_ms", [5_000, 90_000, 2**31, 2**32 - 100_000])
+def test_a_restart_in_mid_run_is_a_fault(before_ms):
+    before, after = ([line(start + 5 * number) for number in range(20)] for start in (before_ms, 2000))
     with pytest.raises(MeterFault, match="restarted in mid-run"):
-        run([*(line(90_000 + 5 * number) for number in range(20)), *(line(5 * number) for number in range(20))])
+        run([*before, *after])
+
+
+def test_a_line_that_others_have_overtaken_is_lost_and_the_run_goes_on():
+    times_ms = [1000, 1005, 1010, 1020, 1015, 1025, 1030]
+    taker, events = run([line(at_ms) for at_ms in times_ms], size=83)
+    assert taker.losses().link["late_lines"] == 1 and taker.losses().lost_samples == 1
+    assert samples(events)[0].size == 6 and bool(np.all(np.diff(samples(events)[0]) > 0))
+
+
+def test_a_line_that_is_left_out_says_nothing_of_the_clock():
+    taker = SmartPower3Assembler(0, 1000)
+    assert taker.take(line(5000), HOST_NS)
+    for text in (line(4500), line(5000), b"damaged\n"):
+        assert not taker.take(text, HOST_NS + 900_000_000)
 
 
 def test_a_value_that_the_busy_device_writes_twice_counts_once():
@@ -144,10 +160,37 @@ def test_another_speed_and_interval_are_found_and_the_user_told():
     assert meter.error_bounds().seen_fraction == 0.6
 
 
-def test_datagrams_are_read_as_lines_are():
+def test_a_sum_of_0_counts_though_older_firmware_writes_it_with_three_digits():
+    texts = [line_of_sum_0(1000 + 5 * number) if number % 2 else line(1000 + 5 * number) for number in range(20)]
+    taker, events = run(texts)
+    assert taker.losses().link["bad_lines"] == 0 and samples(events)[0].size == 20
+
+
+def test_a_device_whose_firmware_writes_no_check_sums_is_to_be_updated():
+    device = SoftwareSmartPower3(written=without_sums, speed=termios.B115200)
+    with device, pytest.raises(MeterFault, match=r"firmware is older than December 2021; update it"):
+        open_meter(f"smartpower3:{device.path},channel=0").open()
+
+
+@pytest.fixture
+def port():
+    """A UDP port that is free."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as free:
         free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+        return free.getsockname()[1]
+
+
+def test_a_datagram_whose_line_has_lost_its_end_does_not_spoil_the_next(port):
+    """The firmware sends 7 bytes of check sums, and `100,5a` with its line end has 8."""
+    meter = open_meter(f"smartpower3:udp:{port},channel=0")
+    with SoftwareDatagrams(port, texts=lambda ms: line_of_sum_0(ms)[:-1]):
+        meter.open()
+        events = read_some(meter)
+    meter.close()
+    assert meter.losses.link["bad_lines"] == 0 and not any(isinstance(event, GapEvent) for event in events)
+
+
+def test_datagrams_are_read_as_lines_are(port):
     meter = open_meter(f"smartpower3:udp:{port},channel=0")
     with SoftwareDatagrams(port):
         assert "UDP from 127.0.0.1" in meter.open().notes[0]
@@ -156,6 +199,33 @@ def test_datagrams_are_read_as_lines_are():
             open_meter(f"smartpower3:udp:{port},channel=0").open()
     meter.close()
     assert set(samples(events)[1].round(6)) == {0.6} and not any(isinstance(event, GapEvent) for event in events)
+
+
+def test_of_several_senders_the_first_one_is_read(port):
+    meter = open_meter(f"smartpower3:udp:{port},channel=0")
+    with SoftwareDatagrams(port):
+        meter.open()
+        meter.start()
+        with SoftwareDatagrams(port, texts=lambda ms: line(90_000 + ms, Output(5000, 100)), host="127.0.0.2"):
+            while meter.losses.link["datagrams_of_others"] < 20:
+                events = meter.read(0.5)
+                assert {event.current_a[0].round(6) for event in events if isinstance(event, Samples)} <= {0.6}
+    meter.close()
+
+
+def test_several_senders_are_refused_when_the_meter_is_opened(port, monkeypatch):
+    monkeypatch.setattr("opjoule.meters.smartpower3.FIRST_LINES", 40)
+    with (
+        SoftwareDatagrams(port, host="127.0.0.2"),
+        SoftwareDatagrams(port),
+        pytest.raises(MeterFault, match=rf"UDP port {port} \(127.0.0.\d, 127.0.0.\d\): set another port"),
+    ):
+        open_meter(f"smartpower3:udp:{port},channel=0").open()
+
+
+@pytest.mark.parametrize("first_ms", [1000, 2**32 - 8])
+def test_the_interval_is_found_though_datagrams_overtake_each_other(first_ms):
+    assert logging_interval_ms([(first_ms + step_ms) % 2**32 for step_ms in (0, 10, 5, 15)]) == 5
 
 
 def test_a_switched_off_output_a_restart_and_a_pulled_cable_are_told():

@@ -92,6 +92,22 @@ def test_of_several_the_named_one_is_opened_and_a_wrong_number_is_reported(monke
 
 
 @pytest.mark.parametrize("name", MAKERS)
+@pytest.mark.parametrize("wanted", ["", ":A"])
+def test_testers_that_share_a_serial_number_are_reported_as_such(monkeypatch, name, wanted):
+    plug_in(monkeypatch, MAKERS[name](serial="A"), MAKERS[name](serial="A"))
+    with pytest.raises(
+        BadInput, match=rf"{name}: several devices \(A, A\) that no serial number tells apart: .*only one"
+    ):
+        open_meter(name + wanted).open()
+
+
+def test_the_example_is_a_serial_number_that_one_device_alone_has(monkeypatch):
+    plug_in(monkeypatch, *(SoftwareFnirsi(serial=serial) for serial in ("", "A", "A", "B")))
+    with pytest.raises(BadInput, match=r"one without a serial number, A, A, B\); name one, for example fnirsi:B$"):
+        open_meter("fnirsi").open()
+
+
+@pytest.mark.parametrize("name", MAKERS)
 def test_a_missing_library_names_its_file_and_a_missing_libusb_its_package(monkeypatch, name):
     for backend in ("libusb0", "libusb1", "openusb"):
         monkeypatch.setattr(f"usb.backend.{backend}.get_backend", lambda find_library=None: None)

@@ -34,23 +34,35 @@ def settings(used=(0,), *, volt_per_a=VOLT_PER_A, names=("board", "disk", "", ""
     return rows
 
 
+def without_names(memory):
+    """The memory as firmware before 1.3 sends it: 25 bytes for each of eight sensors."""
+    return b"".join(memory[at : at + 16] + memory[at + 32 : at + 41] for at in range(0, len(memory), 41))
+
+
 class SoftwarePowerSensor3(SoftwarePort):
-    """Answers V, R, S, T and M; streams a constant current in real time."""
+    """Answers V, R, S, T and M; streams a constant current in real time.
+
+    As firmware 1.5 to 1.6.1, it hangs at a T that comes before a marker is sent.
+    """
 
     PERIOD_S = 0.001
 
     def __init__(self, amperes=0.6, volts=5.0, *, memory=None, version=b"F411-1.6.1\r\n", streaming=False):
         super().__init__()
         self.amperes, self.volts, self.memory, self.version = amperes, volts, memory or settings(), version
-        self.streaming = streaming
+        self.streaming, self.hangs = streaming, False
         self._to_come, self._markers = [], 0
         self._next_s, self._us = 0.0, 12_345
 
     def heard(self, byte):
+        self.hangs = self.hangs or (byte == b"T" and self.streaming and self._markers > 0)
+        if self.hangs:
+            return
         if self._to_come:
             self.send(self._to_come.pop(0))
         elif byte == b"R":
-            rows = [self.memory[at : at + 41] for at in range(0, len(self.memory), 41)]
+            size = len(self.memory) // 8 if len(self.memory) % 8 == 0 else 41
+            rows = [self.memory[at : at + size] for at in range(0, len(self.memory), size)]
             self.send(rows[0])
             self._to_come = [*rows[1:], b"D"]
         elif byte == b"V":
@@ -61,7 +73,7 @@ class SoftwarePowerSensor3(SoftwarePort):
             self._markers += 1
 
     def due(self, now_s):
-        if not self.streaming:
+        if not self.streaming or self.hangs:
             return
         self._next_s = self._next_s or now_s
         count = int((now_s - self._next_s) * 1e6 / PERIOD_US)

@@ -58,7 +58,7 @@ def rows(pattern: str, count: int = 11, step_s: float = 0.1, first: int = 0) -> 
 
 
 def clock(pattern: str, start: str = "2026-11-03T21:10:00", step_s: float = 0.1, count: int = 11) -> str:
-    """Rows whose places {iso}, {date}, {time}, {german}, {am} and {unix} are moments."""
+    """Rows whose places {iso}, {basic}, {date}, {time}, {german}, {am} and {unix} are moments."""
     first = np.datetime64(start, "ms")
     each = []
     for number in range(count):
@@ -68,6 +68,7 @@ def clock(pattern: str, start: str = "2026-11-03T21:10:00", step_s: float = 0.1,
         each.append(
             pattern.format(
                 iso=text,
+                basic=text.replace("-", "").replace(":", ""),
                 date=text[:10],
                 time=text[11:],
                 german=f"{text[8:10]}.{text[5:7]}.{text[:4]} {text[11:19]},{text[20:]}",

@@ -4,6 +4,7 @@ import contextlib
 import sys
 import time
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, Literal
 
 import numpy as np
@@ -23,7 +24,7 @@ from opjoule.meters.monsoon.assembler import Calibration, MonsoonAssembler
 from opjoule.meters.monsoon.models import DAC_RANGES, HVPM, LVPM, MODELS, PASSTHROUGH, Model, Opcode
 from opjoule.meters.monsoon.reader import LIBRARY, PERMISSION, MakeProtocol, Reader, usb_protocol
 from opjoule.meters.streaming import StreamingMeter
-from opjoule.meters.usb_link import LIBUSB
+from opjoule.meters.usb_link import LIBUSB, SEVERAL
 
 VOLTAGE_STEPS_A_VOLT: Final = 1 << 20
 CALIBRATION_PERIOD_MS: Final = 1250
@@ -32,7 +33,7 @@ VOLTAGE_CHANNEL_MAIN_USB: Final = 0
 RESET_LIMIT_S: Final = 10.0
 """The library's closeDevice() resets the USB device, and its own reconnect() then waits 5 s for it."""
 RETRY_S: Final = 0.5
-NO_WAITING_MENDS: Final = (PERMISSION, LIBRARY, LIBUSB)
+NO_WAITING_MENDS: Final = (PERMISSION, LIBRARY, LIBUSB, SEVERAL)
 """Faults that do not go away by waiting. Permission is checked again after an absence, because udev grants it a moment
 after the device is back."""
 
@@ -44,7 +45,7 @@ class MonsoonSettings:
     model: str = "hvpm"
     """'hvpm' or 'lvpm'"""
     serial_number: str | None = None
-    """Serial number of the monitor; None: the first one found."""
+    """Serial number of the monitor; None: the only one that is plugged in."""
     channel: str = "main"
     """'main', or 'usb' for a board that is supplied through the USB pass-through"""
     voltage_v: float | None = None
@@ -71,10 +72,11 @@ class MonsoonSettings:
 class MonsoonMeter(StreamingMeter[Reader, MonsoonAssembler]):
     """A HVPM or LVPM; see Meter for the contract."""
 
-    def __init__(self, settings: MonsoonSettings, make_protocol: MakeProtocol = usb_protocol) -> None:
+    def __init__(self, settings: MonsoonSettings, make_protocol: MakeProtocol | None = None) -> None:
+        """`make_protocol`: None for a device on USB."""
         self._settings, self._model = settings, settings.checked()
         super().__init__("monsoon", lambda: self._model.error_bounds(settings.channel))
-        self._make_protocol = make_protocol
+        self._make_protocol = make_protocol or partial(usb_protocol, settings.serial_number)
 
     def _connect(self) -> MeterIdentity:
         """Connects, and waits for an absent device: a Monsoon resets when its last user closes it."""

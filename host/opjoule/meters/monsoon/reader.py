@@ -247,10 +247,12 @@ VENDOR: Final = 0x2AB9
 PRODUCT: Final = 0x0001
 
 
-def usb_protocol() -> MonsoonProtocol:
+def usb_protocol(serial_number: str | None = None) -> MonsoonProtocol:
     """A connection over USB by PyPI's Monsoon library, which is loaded only here, in the reader process.
 
-    Raises: MeterFault: the library is missing, no Monsoon is plugged in, or this user may not open it.
+    The library opens the first device that fits. The wrong one would switch its voltage onto another board, so
+    `serial_number` has to say which if there are several.
+    Raises: MeterFault: the library is missing, no Monsoon is plugged in, several fit, or this user may not open one.
     """
     try:
         import usb.core  # noqa: PLC0415
@@ -264,8 +266,11 @@ def usb_protocol() -> MonsoonProtocol:
     if not devices:
         raise MeterFault("none is plugged in (USB 2ab9:0001): check its cable and its switch")
     try:
-        for device in devices:  # checks the permission: the library treats a refusal like an absent device
-            _ = device.serial_number
+        # Checks the permission, too: the library treats a refusal like an absent device.
+        numbers = [str(device.serial_number or "") for device in devices]
     except (usb.core.USBError, ValueError):
         raise MeterFault(PERMISSION) from None
+    fitting = [number for number in numbers if serial_number in {None, number}]
+    if len(fitting) > 1:
+        raise MeterFault(usb_link.several("monsoon", fitting))
     return pmapi.USB_protocol()

@@ -28,12 +28,14 @@ def ppk2(metadata: object, current_ua: np.ndarray) -> bytes:
 
 
 SMARTPOWER3 = (
-    "{n:010d},15120,0230,03478,1,05000,{ch0:04d},{p0:05d},{on0},00,05100,{ch1:04d},{p1:05d},{on1},00,a7,3f{extra}\r\n"
+    "{n:010d},15120,0230,03478,1,"
+    "05000,{ch0:04d},{p0:05d},{on0},{status},05100,{ch1:04d},{p1:05d},{on1},00,{sums}{extra}\r\n"
 )
 
 
-def smartpower3(*, on0: int = 1, on1: int = 0, extra: str = "") -> str:
+def smartpower3(*, on0: int = 1, on1: int = 0, status: str = "00", sums: str = "a7,3f", extra: str = "") -> str:
     """Lines of a SmartPower3, one each 5 ms."""
+    more = {"status": status, "sums": sums, "extra": extra}
     channels = {
         "on0": on0,
         "ch0": 600 * on0,
@@ -42,7 +44,7 @@ def smartpower3(*, on0: int = 1, on1: int = 0, extra: str = "") -> str:
         "ch1": 400 * on1,
         "p1": 2040 * on1,
     }
-    return "".join(SMARTPOWER3.format(n=1000 + 5 * number, extra=extra, **channels) for number in range(201))
+    return "".join(SMARTPOWER3.format(n=1000 + 5 * number, **more, **channels) for number in range(201))
 
 
 PS3 = "marker time dt_micro device_timestamp current0 voltage0 power0{more} power_total\n"
@@ -71,6 +73,13 @@ FILES = {
     ),
     "joulescope statistics": File("#time,current,voltage,power,charge,energy\n" + rows("{t},0.6,5,3,0,0")),
     "joulescope statistics in UTC": File("#time,current,voltage,power,charge,energy\n" + clock("{iso}Z,0.6,5,3,0,0")),
+    "joulescope statistics in UTC as its program writes it": File(
+        "#time,current,voltage,power,charge,energy\n"
+        + clock("{basic}000Z,0.6,5,3,0,0", start="2026-12-31T23:59:59.500")
+    ),
+    "joulescope statistics in UTC, whole seconds": File(
+        "#time,current,voltage,power,charge,energy\n20260101T000010Z,0.6,5,3,0,0\n20260101T000011Z,0.6,5,3,0,0\n"
+    ),
     "joulescope waveform": File(
         "# time,JS220-001122.i,JS220-001122.v,JS220-001122.p\n"
         + rows("{t}00000000e+00,6.000000e-01,5.000000e+00,3.000000e+00")
@@ -84,6 +93,10 @@ FILES = {
     ),
     "smartpower3": File(smartpower3()),
     "smartpower3, channel 1": File(smartpower3(on0=0, on1=1), energy_j=2.04),
+    "smartpower3 whose first sum looks like amperes": File(smartpower3(sums="1a,3f")),
+    "smartpower3 whose second sum looks like amperes": File(smartpower3(sums="a7,5a")),
+    "smartpower3 whose first status looks like amperes": File(smartpower3(status="0a")),
+    "smartpower3 whose first sum is 0, of older firmware": File(smartpower3(sums="100,3f")),
     "smartpower3 with a time of its logger": File(smartpower3(extra=',"2026-11-03T21:10:00.123456"')),
     "powersensor3": File(PS3.format(more="") + rows("S {t} 100000 {us} 0.6 5 3 3")),
     "powersensor3 with a marker": File(
@@ -231,6 +244,42 @@ FILES = {
 @pytest.mark.parametrize("name", FILES)
 def test_a_file_is_read_right_or_refused_with_what_to_do(name, tmp_path):
     FILES[name].check(tmp_path)
+
+
+def powersensor3(seconds: float, from_s: float, lost: range = range(0), late: range = range(0)) -> str:
+    """A dump of 20,000 rows a second, with six digits as the host's library writes them.
+
+    `lost`: rows that are missing; `late`: rows that arrived when the last one of them did.
+    """
+    text = [PS3.format(more="")]
+    for number in range(round(seconds * 20_000)):
+        arrived = late[-1] if number in late else number
+        if number not in lost:
+            text.append(f"S {from_s + arrived * 5e-5:.6g} 50 {number * 50 % 1024} 0.6 5 3 3\n")
+    return "".join(text)
+
+
+@pytest.mark.parametrize("from_s", [0.5, 9.99, 12.3, 150.0, 1500.0])
+def test_a_powersensor3s_rows_have_the_time_of_their_stamps(from_s, tmp_path):
+    trace = File(powersensor3(2.5, from_s, late=range(30_000, 32_000))).read(tmp_path)
+    assert set(np.diff(trace.meter_ns)) == {50_000} and trace.meter_ns.size == 50_000
+    assert trace.columns["time"] == "device_timestamp"
+
+
+@pytest.mark.parametrize("from_s", [12.3, 150.0, 1500.0])
+def test_whole_turns_that_a_powersensor3_lost_are_found_by_the_time_of_arrival(from_s, tmp_path):
+    lost = range(25_000, 25_512)
+    trace = File(powersensor3(4.0, from_s, lost)).read(tmp_path)
+    assert lost[-1] * 50 % 1024 == (lost[0] - 1) * 50 % 1024
+    (gap,) = [part for part in trace.parts() if isinstance(part, Gap)]
+    assert gap.lost_samples == 512 and trace.meter_ns[-1] == (80_000 - 1) * 50_000
+    assert gap.start_meter_ns * 1e-9 == pytest.approx(1.25, abs=0.02)
+
+
+def test_a_powersensor3s_rows_that_were_thinned_out_keep_the_hosts_time(tmp_path):
+    header, *texts = powersensor3(2.0, 5.0).splitlines(keepends=True)
+    trace = File(header + "".join(texts[::40])).read(tmp_path)
+    assert trace.meter_ns[-1] == pytest.approx(1.998e9) and trace.columns["time"] == "time"
 
 
 def gaps_of(time_s: np.ndarray, folder: Path) -> list[Gap]:

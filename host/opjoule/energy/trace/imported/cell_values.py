@@ -29,6 +29,9 @@ _CLOCK: Final = (
     r"\s*(?P<half>[AaPp][Mm])?\s*(?P<zone>Z|UTC|GMT|[-+][0-9]{2}:?[0-9]{2})?"
 )
 _MOMENT: Final = rf"^(?:{_DATE}[T ,]\s*)?{_CLOCK}$"
+_BASIC: Final = r"^([0-9]{4})([0-9]{2})([0-9]{2})T([0-9]{2})([0-9]{2})([0-9]{2})"
+_EXTENDED: Final = r"\1-\2-\3T\4:\5:\6"
+"""The beginning of a moment in ISO 8601's basic format, and what it is in the extended one."""
 _COMMAS: Final = r"^\s*[-+]?[0-9]*,[0-9][0-9,]*(?:[eE][-+]?[0-9]+)?\s*[A-Za-zµμ]*\s*$"
 _POINT: Final = r"^\s*[-+]?[0-9,]*\.[0-9]+(?:[eE][-+]?[0-9]+)?\s*[A-Za-zµμ]*\s*$"
 _THOUSANDS: Final = r"^\s*[-+]?[1-9][0-9]{0,2}(?:,[0-9]{3})+(?:\.[0-9]*)?\s*[A-Za-zµμ]*\s*$"
@@ -43,7 +46,7 @@ def looks_like_date(cell: str) -> bool:
 
 def looks_like_moment(cell: str) -> bool:
     """Whether a cell is a time of day, with or without a date."""
-    return bool(re.match(_MOMENT, cell))
+    return bool(re.match(_MOMENT, re.sub(_BASIC, _EXTENDED, cell)))
 
 
 def looks_like_value(cell: str) -> bool:
@@ -144,7 +147,7 @@ def moments(column: pa.ChunkedArray, name: str) -> Numbers:
 
     Raises: BadInput: the order of day and month is unknown; names the column.
     """
-    text = pc.utf8_trim_whitespace(column)
+    text = pc.replace_substring_regex(pc.utf8_trim_whitespace(column), pattern=_BASIC, replacement=_EXTENDED)
     parts = pc.extract_regex(text, _MOMENT)
     field = {part: pc.struct_field(parts, part) for part in ("date", "hours", "minutes", "seconds", "half", "zone")}
     fractions = pc.replace_substring_regex(field["seconds"], pattern="[,:]", replacement=".")

@@ -32,6 +32,8 @@ SMARTPOWER3: Final = (
     "checksum_2",
 )
 """Columns of a SmartPower3's lines, which have no header."""
+_SMARTPOWER3_ASIDE: Final = re.compile(r"input_.*|.*_interrupts|checksum_.*")
+"""The input, and columns in hexadecimal: their `1a` is no ampere."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,9 @@ class Format:
     main: str = ""
     """word in the names of the main channel's columns"""
     aside: frozenset[str] = frozenset()
-    """names of columns that do not measure the board's supply"""
+    """names of columns that do not measure the board's supply, or are no numbers"""
+    stamps: int | None = None
+    """index of a column with the device's own stamps, which repeat (device_stamps.py)"""
 
 
 def recognise(table: TextTable) -> Format:
@@ -90,18 +94,20 @@ def _powersensor3(table: TextTable) -> Format | None:
     if table.names[:4] != ["marker", "time", "dt_micro", "device_timestamp"]:
         return None
     words = [name.rstrip("0123456789").removesuffix("_total") for name in table.names]
-    return Format("powersensor3", {index: unit for index, word in enumerate(words) if (unit := _BASE.get(word))})
+    units = {index: unit for index, word in enumerate(words) if (unit := _BASE.get(word))}
+    return Format("powersensor3", units, stamps=table.names.index("device_timestamp"))
 
 
 def _smartpower3(table: TextTable) -> Format | None:
     if table.names[: len(SMARTPOWER3)] != list(SMARTPOWER3):
         return None
-    return Format("smartpower3", aside=frozenset(name for name in SMARTPOWER3 if name.startswith("input_")))
+    return Format("smartpower3", aside=frozenset(filter(_SMARTPOWER3_ASIDE.fullmatch, SMARTPOWER3)))
 
 
 def _is_smartpower3(row: list[str]) -> bool:
-    checksums = row[15:17]
-    return len(row) in (17, 18) and len(row[0]) == 10 and all(re.fullmatch("[0-9a-f]{2}", cell) for cell in checksums)
+    """Whether it is a line of a SmartPower3; older firmware writes a check sum of 0 as 100 (meters/smartpower3.py)."""
+    has_sums = bool(re.fullmatch("([0-9a-f]{2}|100),[0-9a-f]{2}", ",".join(row[15:17])))
+    return has_sums and len(row) in (17, 18) and len(row[0]) == 10
 
 
 def _arm_probe(table: TextTable) -> Format | None:

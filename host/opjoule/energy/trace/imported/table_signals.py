@@ -30,6 +30,7 @@ from opjoule.energy.trace.imported.columns import (
     missing_columns,
     recognise,
 )
+from opjoule.energy.trace.imported.device_stamps import stamped_s
 from opjoule.energy.trace.imported.program_files import Signals
 from opjoule.energy.trace.imported.text_table import TextTable, find_table
 from opjoule.energy.trace.power_trace import BoolArray, Float64Array, Int64Array
@@ -72,7 +73,9 @@ def table_signals(path: Path, mapping: Mapping[str, str], rate_hz: float | None)
     form = _without_channels_off(table, recognise(table))
     found = find_columns(table, form, mapping)
     missing_columns(table, found, has_rate=rate_hz is not None)
-    texts = table.read({index for of_role in found.values() for column in of_role for index in column.indices})
+    wanted = {index for of_role in found.values() for column in of_role for index in column.indices}
+    stamps = None if rate_hz is not None or "time" in mapping else form.stamps
+    texts = table.read(wanted if stamps is None else wanted | {stamps})
     comma = _decimal_comma(table, texts)
     cells = {
         role: [_values(table, role, one, texts, decimal_comma=comma) for one in of_role]
@@ -93,6 +96,9 @@ def table_signals(path: Path, mapping: Mapping[str, str], rate_hz: float | None)
     elif form.name == "pymonsoon":
         cells["time"] = [_spread(cells["time"][0])]
         notes.append("time from the row number: several rows share one time stamp, and lost rows do not show")
+    elif stamps is not None and (time := _stamped(cells["time"][0], texts[stamps], kept)):
+        columns["time"], cells["time"] = Column(stamps, table.names[stamps], 1e-6), [time]
+        notes.append(f"time from {table.names[stamps]}, whose turns are counted by the column {found['time'][0].name}")
     else:
         at = _best_time(table, found["time"], cells["time"], rows_kept, texts)
         columns["time"], cells["time"] = found["time"][at], [cells["time"][at]]
@@ -195,6 +201,13 @@ def _spread(time: Numbers) -> Numbers:
     """Times at equal distances over the same span."""
     span_s = float(time.values[-1] - time.values[0]) if time.values.size else 0.0
     return replace(time, values=np.linspace(0.0, span_s, time.values.size))
+
+
+def _stamped(time: Numbers, stamps: pa.ChunkedArray, kept: BoolArray) -> Numbers | None:
+    """Times by the device's stamps, as seconds; None if they do not give any."""
+    stamps_us = numbers(stamps, {}, decimal_comma=False).values[kept]
+    time_s = stamped_s(time.values, stamps_us)
+    return None if time_s is None else Numbers(time_s, time.garbled, False, 1e-6)
 
 
 def _best_time(
