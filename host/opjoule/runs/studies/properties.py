@@ -171,8 +171,14 @@ def file_properties(workload: Path) -> dict[str, str]:
             logical = logical[:-1] + next(lines, "").lstrip(_BLANKS)
         key, value = _PAIR.fullmatch(logical).groups()  # type: ignore[union-attr]  # matches any text
         name = _unescaped(key)
-        found[OTHER_NAMES.get(name, name)] = _unescaped(value.rstrip(_BLANKS))
+        found[OTHER_NAMES.get(name, name)] = _unescaped(_trimmed(value))
     return found
+
+
+def _trimmed(value: str) -> str:
+    """The value without blanks at its end that no backslash escapes."""
+    kept = value.rstrip(_BLANKS)
+    return value[: len(kept) + 1] if _CONTINUED.search(kept) else kept
 
 
 def _unescaped(text: str) -> str:

@@ -208,6 +208,7 @@ READ: dict[str, tuple[str | bytes, dict[str, str]]] = {
     "the last of two counts": ("recordcount=10\nrecordcount=20\noperationcount=5\n", {"recordcount": "20"}),
     "names of fields": (READ_ONLY + "fieldnameprefix=col\nfieldcount=3\n", {"fieldcount": "3"}),
     "blanks behind values": ("recordcount=40   \noperationcount=4\t\n", {"recordcount": "40", "operationcount": "4"}),
+    "a backslash at the end of the file": (READ_ONLY + "fieldcount=5\\", {"fieldcount": "5"}),
     "a proportion of updates alone": (
         CORE + "recordcount=70\noperationcount=7\nreadproportion=0\nupdateproportion=1.0\nwriteallfields=true\n",
         {"updateproportion": "1.0", "writeallfields": "true"},
