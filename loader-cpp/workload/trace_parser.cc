@@ -8,6 +8,7 @@ namespace opjoule {
 namespace {
 
 constexpr std::string_view kAllFields = "<all fields>]";
+constexpr size_t kShownName = 60;  // bytes of a wrong name in its message
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -51,7 +52,13 @@ bool TraceParser::parse(std::string_view line, Operation* out, TraceFault* fault
   else
     return fail(fault, "READ, UPDATE, INSERT, SCAN or DELETE");
   std::string_view word;
+  const size_t table_at = at_;
   if (!take_word(&word) || !take(" ")) return fail(fault, "a table name and a space");
+  if (word != settings_.table) {
+    at_ = table_at;
+    return fail(fault, "table " + settings_.table + " (property table), not " +
+                           std::string(word.substr(0, kShownName)));
+  }
   if (!take_word(&word)) return fail(fault, "a key");
   out->key.assign(word);
   if (out->kind == OperationKind::kRemove)

@@ -96,7 +96,9 @@ def _notes(run: Run) -> list[Notice]:
     server = summary.settings.get(MONGODB_SERVER, MONGOD)
     is_mongod = server.partition(" ")[0] == MONGOD
     notes = [] if is_mongod else [stand_in(f"another server ({server})", "MongoDB")]
-    return [*notes, Notice(NoticeKind.NOTE, ignored_words(summary.ignored))] if summary.ignored else notes
+    made_by = run.found.generator
+    words = ignored_words(summary.ignored, streamed=made_by is not None and made_by.runs_on == "host")
+    return [*notes, Notice(NoticeKind.NOTE, words)] if words else notes
 
 
 def _apart(run: Run) -> str:

@@ -215,9 +215,14 @@ def parse_properties(settings: Sequence[str]) -> dict[str, str]:
     return parsed
 
 
-def ignored_words(keys: Sequence[str]) -> str:
-    """Words for the properties that the loader has accepted without effect."""
-    return f"properties of other databases, or of a database's place, have no effect here: {', '.join(keys)}"
+def ignored_words(keys: Sequence[str], *, streamed: bool) -> str:
+    """Words for the properties that the loader has accepted without effect; empty if there are none.
+
+    Args:
+        streamed: another generator made the loader's operations, and took its own properties into account.
+    """
+    without = [key for key in keys if not (streamed and key in _OF_A_STREAM)]
+    return f"properties without effect here: {', '.join(without)}" if without else ""
 
 
 INSERT = "insert"
@@ -299,6 +304,7 @@ def whole_number(properties: Mapping[str, str], key: str, default: int = 0) -> i
     return int(text)
 
 
+_OF_A_STREAM: Final = ("operationcount", "table")
 FILE_PROPERTIES: Final = ("fieldlengthhistogram", "valuetext")
 
 
