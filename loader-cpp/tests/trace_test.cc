@@ -146,6 +146,20 @@ TEST_CASE(
   CHECK(operations[0].values.find(1) == " field7 ]");
 }
 
+TEST_CASE("the prefix of field names may end in digits, or be empty") {
+  for (const std::string prefix : {"f1", "1", ""}) {
+    const std::string property = "fieldnameprefix=" + prefix;
+    const WorkloadSettings workload = settings({"fieldcount=12", property.c_str()});
+    Trace trace("INSERT usertable k [ " + prefix + "0=a " + prefix + "11=b ]\n", workload);
+    Status status;
+    const std::vector<Operation> operations = trace.all(status);
+    REQUIRE_MESSAGE(status.is_ok(), status.message());
+    REQUIRE(operations.size() == 1);
+    CHECK(operations[0].values.find(0) == "a");
+    CHECK(operations[0].values.find(11) == "b");
+  }
+}
+
 TEST_CASE(
     "a bad line is told with line, byte and what was expected; what stands before it is kept") {
   const WorkloadSettings workload = settings({"fieldcount=2", "table=t"});

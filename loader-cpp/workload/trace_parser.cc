@@ -105,7 +105,8 @@ bool TraceParser::is_new_field(size_t equals, Field* field) const {
   size_t digits = equals;
   while (digits > at_ && is_digit(line_[digits - 1])) --digits;
   const std::string_view prefix = settings_.field_prefix;
-  if (digits == equals || digits < at_ + prefix.size()) return false;
+  digits += prefix.size() - 1 - prefix.find_last_not_of("0123456789");  // of the prefix's own end
+  if (digits >= equals || digits < at_ + prefix.size()) return false;
   const size_t name_at = digits - prefix.size();
   if (line_.substr(name_at, prefix.size()) != prefix) return false;
   if (name_at != at_ && line_[name_at - 1] != ' ') return false;
