@@ -24,6 +24,21 @@ std::string_view trim(std::string_view text) {
   return text;
 }
 
+// An odd number of trailing backslashes continues the line, as in java.util.Properties.
+bool continues(std::string_view line) {
+  size_t backslashes = 0;
+  while (backslashes < line.size() && line[line.size() - 1 - backslashes] == '\\') ++backslashes;
+  return backslashes % 2 == 1;
+}
+
+// Blanks at the end are dropped unless a backslash escapes them.
+std::string_view trim_unescaped(std::string_view text) {
+  const std::string_view kept = trim(text);
+  const size_t end = static_cast<size_t>(kept.data() + kept.size() - text.data());
+  return continues(kept) && end < text.size() ? text.substr(end - kept.size(), kept.size() + 1)
+                                              : kept;
+}
+
 std::string shown(std::string_view text) {
   return std::string(text.substr(0, kShown)) + (text.size() > kShown ? "..." : "");
 }
@@ -32,13 +47,6 @@ std::string lower(std::string_view text) {
   std::string out(text);
   for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return out;
-}
-
-// An odd number of trailing backslashes continues the line, as in java.util.Properties.
-bool continues(std::string_view line) {
-  size_t backslashes = 0;
-  while (backslashes < line.size() && line[line.size() - 1 - backslashes] == '\\') ++backslashes;
-  return backslashes % 2 == 1;
 }
 
 std::string_view trim_front(std::string_view text) {
@@ -134,8 +142,8 @@ size_t find_separator(std::string_view line) {
 
 // What follows the key: blanks, or '=' or ':' with blanks around it, are no part of the value.
 std::string_view value_part(std::string_view text) {
-  text = trim(text);
-  return text.starts_with('=') || text.starts_with(':') ? trim(text.substr(1)) : text;
+  text = trim_unescaped(text);
+  return text.starts_with('=') || text.starts_with(':') ? trim_front(text.substr(1)) : text;
 }
 
 bool is_utf8(std::string_view text) {
@@ -237,9 +245,10 @@ Status Properties::load_file(const std::string& path) {
     const size_t first_line = ++line_number;
     std::string logical(trim_front(line));
     if (logical.empty() || logical[0] == '#' || logical[0] == '!') continue;
-    while (continues(logical) && next_line(text, &at, &line)) {
-      ++line_number;
+    while (continues(logical)) {
       logical.pop_back();
+      if (!next_line(text, &at, &line)) break;
+      ++line_number;
       logical.append(trim_front(line));
     }
     const auto bad_line = [&](const std::string& expected) {
@@ -247,13 +256,14 @@ Status Properties::load_file(const std::string& path) {
                                                std::to_string(first_line) + ": expected " +
                                                expected + ", found '" + shown(logical) + "'");
     };
+    if (logical.find('\0') != std::string::npos) return bad_line("text without NUL");
     const size_t separator = find_separator(logical);
     if (separator == std::string::npos || trim(logical.substr(0, separator)).empty())
       return bad_line("key=value");
     const std::string_view whole(logical);
     std::string key;
     std::string value;
-    if (!unescape(trim(whole.substr(0, separator)), &key) ||
+    if (!unescape(trim_unescaped(whole.substr(0, separator)), &key) ||
         !unescape(value_part(whole.substr(separator)), &value))
       return bad_line("\\u and the four hexadecimal digits of a character");
     set(key, value);

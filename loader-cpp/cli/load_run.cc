@@ -33,7 +33,8 @@ class PhaseCommand {
 
   int execute() {
     Status status = prepare();
-    if (status.is_ok() && options_.check) return check_engine(*engine_, properties_, settings_);
+    if (status.is_ok() && options_.check)
+      return check_engine(*engine_, properties_, settings_, !options_.trace.empty());
     if (status.is_ok()) status = open();
     if (status.is_ok()) status = look_inside();
     if (!status.is_ok()) return report_failure(status);
@@ -371,7 +372,7 @@ void PhaseCommand::complete_summary() {
   summary_.engine_version = engine_->version;
   summary_.properties = &properties_;
   summary_.settings = &settings_;
-  summary_.ignored = ignored_keys(properties_, *engine_);
+  summary_.ignored = ignored_keys(properties_, *engine_, trace_ != nullptr);
   summary_.peak_memory_bytes = process_memory().peak_resident_bytes;
   summary_.dropped_events = events_ == nullptr ? 0 : events_->dropped();
   summary_.replayed = trace_ != nullptr;

@@ -23,9 +23,10 @@ Status check_properties(const Properties& properties, const Engine& engine);
 // The same without an engine: every engine's keys pass.
 Status check_workload_properties(const Properties& properties);
 
-// The given keys that have no effect because they are of another database, or name the place of
-// this one.
-std::vector<std::string> ignored_keys(const Properties& properties, const Engine& engine);
+// The given keys that have no effect because they are of another database, name the place of this
+// one, or are of no use with a trace or without one.
+std::vector<std::string> ignored_keys(const Properties& properties, const Engine& engine,
+                                      bool has_trace);
 
 // Refuses rows that do not fit into the board's memory, where the kernel would kill some process:
 // each thread holds the row of its batch, the one it has read, and the one it merges and writes.

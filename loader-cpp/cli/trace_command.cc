@@ -2,6 +2,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "board/exit_code.h"
 #include "board/output.h"
 #include "board/output_file.h"
@@ -38,6 +40,29 @@ Status write_trace(const WorkloadSettings& settings, OperationSource& source, ui
   return status;
 }
 
+// Of the text that values are pieces of; a piece goes on from its end to its beginning.
+Status check_text(const WorkloadSettings& settings, const std::string& name) {
+  const std::string& text = *settings.value_text;
+  const bool has_control = std::ranges::any_of(
+      text, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; });
+  if (has_control)
+    return {StatusCode::kBadInput,
+            "valuetext=" + name +
+                ": a line of a trace cannot hold its line ends or other control characters; leave "
+                "it out"};
+  const std::string field = " " + settings.field_prefix;
+  const std::string round = text + text.substr(0, field.size());
+  for (size_t at = round.find(field); at != std::string::npos; at = round.find(field, at + 1)) {
+    const size_t digit = at + field.size();
+    if (digit < round.size() && round[digit] >= '0' && round[digit] <= '9')
+      return {StatusCode::kBadInput, "valuetext=" + name + ": has '" +
+                                         round.substr(at + 1, field.size()) +
+                                         "', which in a trace is the name of a field; set "
+                                         "fieldnameprefix to a name that is not in it"};
+  }
+  return Status::ok();
+}
+
 Status prepare(const CommandOptions& options, Phase phase, WorkloadSettings* settings) {
   Properties properties;
   Status status = gather_properties(options, &properties);
@@ -46,6 +71,8 @@ Status prepare(const CommandOptions& options, Phase phase, WorkloadSettings* set
   if (status.is_ok() && settings->value_characters == ValueCharacters::kAny)
     status = {StatusCode::kBadInput,
               "valuecharacters=any: a trace is text, its values have to be printable"};
+  if (status.is_ok() && settings->value_text != nullptr)
+    status = check_text(*settings, properties.text("valuetext", ""));
   if (status.is_ok() && settings->mix_block_s > 0)
     status = {StatusCode::kBadInput,
               "mixblock.length_s: blocks last for a time, and a trace has none; leave it out"};

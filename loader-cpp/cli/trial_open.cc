@@ -55,9 +55,9 @@ int try_engine(const Engine& engine, const Properties& properties,
 }  // namespace
 
 int check_engine(const Engine& engine, const Properties& properties,
-                 const WorkloadSettings& settings) {
+                 const WorkloadSettings& settings, bool has_trace) {
   const int code = try_engine(engine, properties, settings);
-  if (code == kExitOk) print_line(ignored_json(ignored_keys(properties, engine)));
+  if (code == kExitOk) print_line(ignored_json(ignored_keys(properties, engine, has_trace)));
   return code;
 }
 

@@ -11,6 +11,6 @@ namespace opjoule {
 // line on stdout that names the ignored keys; else the failure is told on stderr, kBadInput for a
 // setting that the engine does not take.
 int check_engine(const Engine& engine, const Properties& properties,
-                 const WorkloadSettings& settings);
+                 const WorkloadSettings& settings, bool has_trace);
 
 }  // namespace opjoule

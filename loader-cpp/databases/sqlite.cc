@@ -104,6 +104,10 @@ Status SqliteDatabase::read_options(Options& options, const Properties& properti
 Status SqliteDatabase::open(const OpenRequest& request, std::string_view version) {
   Options options("sqlite", *request.properties, rules());
   if (Status status = read_options(options, *request.properties); !status.is_ok()) return status;
+  if (const int most = SqliteConnection::most_fields(); request.field_count > most)
+    return {StatusCode::kBadInput, "property fieldcount=" + std::to_string(request.field_count) +
+                                       ": expected at most " + std::to_string(most) +
+                                       ", as many as a table of SQLite can have beside its key"};
   if (Status status = directory_.open(request, "sqlite", version); !status.is_ok()) return status;
   settings_ = std::move(options.settings());
   settings_["updates"] = "in place";

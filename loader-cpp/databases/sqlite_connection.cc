@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 
 #include "loader/board_clock.h"
 
@@ -22,6 +23,18 @@ void configure_library() {
 }  // namespace
 
 SqliteConnection::~SqliteConnection() { sqlite3_close(handle_); }
+
+// A statement that writes a row has a variable for each column.
+int SqliteConnection::most_fields() {
+  configure_library();
+  sqlite3* handle = nullptr;
+  int columns = std::numeric_limits<int>::max();
+  if (sqlite3_open(":memory:", &handle) == SQLITE_OK)
+    for (const int limit : {SQLITE_LIMIT_COLUMN, SQLITE_LIMIT_VARIABLE_NUMBER})
+      columns = std::min(columns, sqlite3_limit(handle, limit, -1));
+  sqlite3_close(handle);
+  return columns - 1;
+}
 
 Status SqliteConnection::open(const std::string& file, const char* vfs) {
   configure_library();

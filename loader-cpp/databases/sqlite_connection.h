@@ -41,6 +41,8 @@ class SqliteConnection {
   SqliteConnection(const SqliteConnection&) = delete;
   SqliteConnection& operator=(const SqliteConnection&) = delete;
 
+  // Fields that a table can have beside its key.
+  static int most_fields();
   Status open(const std::string& file, const char* vfs);
   Status prepare(const std::string& sql, SqliteStatement* statement);
   // Runs statements without results.

@@ -217,6 +217,7 @@ TEST_CASE("bad input is one line that names it, and exit code 2") {
   const std::string malformed = folder.write("malformed", "recordcount=10\nnonsense\n");
   const std::string garbage = folder.write("garbage", "\x1b[31m\xff\xc3");
   const std::string empty = folder.write("empty", "# nothing\n");
+  const std::string ambiguous = folder.write("ambiguous", "d0=words and a fiel");
   const std::pair<Arguments, const char*> bad[] = {
       {{}, "no command; there are load, run, "},
       {{"lod"}, "lod: no such command"},
@@ -250,6 +251,10 @@ TEST_CASE("bad input is one line that names it, and exit code 2") {
       {{"trace", "--phase", "walk"}, "--phase"},
       {{"trace", "-p", "recordcount=1", "-p", "operationcount=1", "-p", "valuecharacters=any"},
        "valuecharacters=any"},
+      {{"trace", "-p", "recordcount=1", "-p", "operationcount=1", "-p", "valuetext=generated"},
+       "valuetext=generated: a line of a trace cannot hold"},
+      {{"trace", "-p", "recordcount=1", "-p", "operationcount=1", "-p", "valuetext=" + ambiguous},
+       "has 'field0', which in a trace is the name of a field"},
       {{"properties", "--db", "oracle"}, "--db oracle"},
   };
   for (const auto& [arguments, expected] : bad) {
@@ -397,6 +402,24 @@ TEST_CASE("a check refuses settings that the engine refuses, and leaves nothing"
   }
   if (find_engine("sqlite") != nullptr) CHECK(check("sqlite", "sqlite.page_bytes=1000") == 2);
   CHECK(!std::filesystem::exists(folder / "db"));
+}
+
+TEST_CASE("properties of no use with a trace, or without one, are ignored ones") {
+  const Folder folder{in_memory()};
+  const std::string trace = folder.write("trace", "READ other user1 [ <all fields>]\n");
+  const Arguments common{"run",         "--db", "null",        "-p", "recordcount=10",  "-p",
+                         "settle=none", "-p",   "table=other", "-p", "operationcount=3"};
+  for (const bool has_trace : {false, true}) {
+    Arguments arguments = common;
+    if (has_trace) arguments.insert(arguments.end(), {"--trace", trace});
+    Loader loader(arguments);
+    const std::vector<std::string> lines = loader.lines();
+    REQUIRE_MESSAGE(loader.exit_code() == 0, lines.back());
+    const Json expected{has_trace ? "operationcount" : "table"};
+    CHECK(Json::parse(lines.back())["summary"]["ignored"] == expected);
+    arguments.emplace_back("--check");
+    CHECK(Json::parse(Loader(arguments).lines().back())["ignored"] == expected);
+  }
 }
 
 TEST_CASE("databases and properties list what there is") {

@@ -110,6 +110,40 @@ TEST_CASE("latest favours the newest record, and never draws key 0") {
   CHECK(draws.by_number.at(999) / 200'000.0 == doctest::Approx(1 / zeta(999, 0.99)).epsilon(0.03));
 }
 
+TEST_CASE("latest draws records that exist, however few there were before the inserts") {
+  for (const char* records : {"recordcount=1", "recordcount=2", "recordcount=3"}) {
+    const WorkloadSettings workload =
+        settings({records, "insertproportion=0.5", "requestdistribution=latest"});
+    KeySpace state(workload);
+    Random random(workload.seed, 0);
+    KeyChooser keys(state, random);
+    std::map<uint64_t, int> beyond;
+    for (uint64_t last = workload.row_count - 1; last < 100; ++last)
+      for (int i = 0; i < 1000; ++i)
+        if (const uint64_t number = keys.draw(last); number > last) ++beyond[number];
+    CHECK_MESSAGE(beyond.empty(), records);
+  }
+}
+
+TEST_CASE("exponential ends, and is uniform where its mean is far beyond the records") {
+  const Draws draws =
+      draw(settings({"recordcount=100", "requestdistribution=exponential", "exponential.frac=1e9"}),
+           2000);
+  CHECK(draws.by_number.size() == 100);
+  CHECK(draws.hottest_first[0] < 20 + 6 * 4.5);
+}
+
+TEST_CASE("draws end where hardly any key of the room for inserts is there") {
+  for (const char* distribution :
+       {"requestdistribution=zipfian", "requestdistribution=truezipfian"}) {
+    const Draws draws = draw(settings({"recordcount=1000", "insertproportion=5", distribution,
+                                       "insertroom.operations=1000000000000"}),
+                             200);
+    CHECK(draws.by_number.rbegin()->first < 1000);
+    CHECK(draws.by_number.size() > 20);
+  }
+}
+
 TEST_CASE("uniform covers insertstart to insertstart + insertcount alone") {
   const Draws draws =
       draw(settings({"recordcount=1000", "insertstart=100", "insertcount=50"}), 100'000);

@@ -54,6 +54,31 @@ TEST_CASE("escapes and line ends are java.util.Properties' own") {
   }
 }
 
+TEST_CASE(
+    "a blank that a backslash escapes belongs to the value or key, others at its end do not") {
+  Properties p;
+  REQUIRE(load(p, "table=x1\\ \nlast=x2\\  \nfirst=\\ x3 \nkey\\ =x4\neven=x5\\\\ \n").is_ok());
+  CHECK(p.text("table", "") == "x1 ");
+  CHECK(p.text("last", "") == "x2 ");
+  CHECK(p.text("first", "") == " x3");
+  CHECK(p.text("key ", "") == "x4");
+  CHECK(p.text("even", "") == "x5\\");
+}
+
+TEST_CASE("a backslash at the end of a file continues the line with nothing") {
+  Properties p;
+  REQUIRE(load(p, "table=x1\\").is_ok());
+  CHECK(p.text("table", "") == "x1");
+}
+
+TEST_CASE("a NUL byte is told with its line") {
+  Properties p;
+  using namespace std::string_literals;
+  const Status status = load(p, "fine=1\ntable=a\0b\n"s);
+  CHECK(status.code() == StatusCode::kBadInput);
+  CHECK(status.message().find("line 2: expected text without NUL") != std::string::npos);
+}
+
 TEST_CASE("a line without a separator is named with its number") {
   Properties p;
   const Status status = load(p, "a=1\n\nnonsense\n");

@@ -73,8 +73,8 @@ TEST_CASE("values out of range name the property") {
        {"operationcount=-1", "fieldcount=0", "fieldlength=-5", "zeropadding=-1", "threadcount=0",
         "readproportion=-0.1", "insertorder=random", "requestdistribution=gauss", "seed=x",
         "core_workload_insertion_retry_limit=-1", "target=-5", "valuecompressratio=2",
-        "valuetext=/no/such/file", "workload=site.ycsb.workloads.TimeSeriesWorkload",
-        "table=a b"}) {
+        "valuetext=/no/such/file", "workload=site.ycsb.workloads.TimeSeriesWorkload", "table=a b",
+        "table=a\nb", "fieldnameprefix=a\nb", "fieldnameprefix=a\x7f"}) {
     const Status status = read({"recordcount=10", bad}, Phase::kLoad);
     CHECK(status.code() == StatusCode::kBadInput);
     const std::string key(bad, std::string(bad).find('='));

@@ -41,6 +41,22 @@ TEST_CASE("sqlite: durability and synchronous that contradict each other are ref
   CHECK(status.message() == "durability=sync contradicts sqlite.synchronous=off");
 }
 
+TEST_CASE("sqlite: as many fields as a table can have are taken, one more leaves nothing") {
+  sqlite3* handle = nullptr;
+  REQUIRE(sqlite3_open(":memory:", &handle) == SQLITE_OK);
+  const int columns = sqlite3_limit(handle, SQLITE_LIMIT_COLUMN, -1);
+  sqlite3_close(handle);
+  TemporaryDirectory directory;
+  Place place{directory.path() + "/db", {}, {}};
+  place.field_count = static_cast<uint16_t>(columns);
+  const Status status = place.open(sqlite(), How::kCreate).status;
+  CHECK(status.code() == StatusCode::kBadInput);
+  CHECK(status.message().find("fieldcount=" + std::to_string(columns)) != std::string::npos);
+  CHECK_FALSE(std::filesystem::exists(place.path));
+  --place.field_count;
+  CHECK_OK(place.open(sqlite(), How::kCreate).status);
+}
+
 TEST_CASE("sqlite: a field without a column is refused, also once all fields have been read") {
   TemporaryDirectory directory;
   Place place{directory.path(), {}, {}};

@@ -137,7 +137,7 @@ TEST_CASE("a read-modify-write is a read and an update") {
 TEST_CASE(
     "values may hold spaces, brackets, equal signs, and what looks like another field's name") {
   const WorkloadSettings workload = settings({"fieldcount=2"});
-  Trace trace("INSERT t k [ field0= ] field0=x=y [ field1= field7 ] ]\n", workload);
+  Trace trace("INSERT usertable k [ field0= ] field0=x=y [ field1= field7 ] ]\n", workload);
   Status status;
   const std::vector<Operation> operations = trace.all(status);
   REQUIRE_MESSAGE(status.is_ok(), status.message());
@@ -146,9 +146,23 @@ TEST_CASE(
   CHECK(operations[0].values.find(1) == " field7 ]");
 }
 
+TEST_CASE("the prefix of field names may end in digits, or be empty") {
+  for (const std::string prefix : {"f1", "1", ""}) {
+    const std::string property = "fieldnameprefix=" + prefix;
+    const WorkloadSettings workload = settings({"fieldcount=12", property.c_str()});
+    Trace trace("INSERT usertable k [ " + prefix + "0=a " + prefix + "11=b ]\n", workload);
+    Status status;
+    const std::vector<Operation> operations = trace.all(status);
+    REQUIRE_MESSAGE(status.is_ok(), status.message());
+    REQUIRE(operations.size() == 1);
+    CHECK(operations[0].values.find(0) == "a");
+    CHECK(operations[0].values.find(11) == "b");
+  }
+}
+
 TEST_CASE(
     "a bad line is told with line, byte and what was expected; what stands before it is kept") {
-  const WorkloadSettings workload = settings({"fieldcount=2"});
+  const WorkloadSettings workload = settings({"fieldcount=2", "table=t"});
   const std::pair<const char*, const char*> bad[] = {
       {"INSRT t k [ field0=a ]\n",
        "line 2, byte 11: expected READ, UPDATE, INSERT, SCAN or DELETE"},
@@ -167,9 +181,12 @@ TEST_CASE(
       {"SCAN t k [ <all fields>]\n", "expected a number of records"},
       {"SCAN t k 5x [ <all fields>]\n", "expected a number of records"},
       {"DELETE t k x\n", "byte 21: expected the end of the line"},
+      {"DELETE t k",
+       "byte 21: expected a line end, as the key may go on; the trace ends inside this line"},
+      {"READ other k [ <all fields>]\n", "byte 16: expected table t (property table), not other"},
   };
   for (const auto& [line, expected] : bad) {
-    Trace trace(std::string("DELETE a b\n") + line, workload);  // 11 bytes before the bad line
+    Trace trace(std::string("DELETE t b\n") + line, workload);  // 11 bytes before the bad line
     Status status;
     CHECK(trace.all(status).size() == 1);
     CHECK(status.code() == StatusCode::kBadInput);
@@ -179,7 +196,7 @@ TEST_CASE(
 
 TEST_CASE("a load takes inserts alone") {
   const WorkloadSettings workload = settings();
-  Trace trace("READ t k [ <all fields>]\n", workload, true);
+  Trace trace("READ usertable k [ <all fields>]\n", workload, true);
   Status status;
   CHECK(trace.all(status).empty());
   CHECK(status.message().find("line 1, byte 0: expected INSERT") != std::string::npos);
@@ -190,7 +207,8 @@ TEST_CASE("a stream is read in pieces of any size, lines longer than a buffer in
   int ends[2];
   REQUIRE(pipe(ends) == 0);
   std::thread writer([&] {
-    const std::string line = "INSERT t key [ field0=" + std::string(300'000, 'v') + " ]\r\n";
+    const std::string line =
+        "INSERT usertable key [ field0=" + std::string(300'000, 'v') + " ]\r\n";
     for (int i = 0; i < 5; ++i)
       for (size_t at = 0; at < line.size(); at += 7919)
         if (write(ends[1], line.data() + at, std::min<size_t>(7919, line.size() - at)) < 0) return;
@@ -220,7 +238,8 @@ TEST_CASE("a stream's first operation is waited for and not lost; its writer may
   REQUIRE(TraceFile::open(fifo, workload, false, &file).is_ok());
   std::thread writer([&] {
     std::ofstream(fifo)
-        << "*** properties ***\nREAD t one [ <all fields>]\nREAD t two [ <all fields>]\n";
+        << "*** properties ***\n"
+           "READ usertable one [ <all fields>]\nREAD usertable two [ <all fields>]\n";
   });
   CHECK(file->await_operation().is_ok());
   CHECK(file->skipped_lines() == 1);
@@ -244,7 +263,7 @@ TEST_CASE("a stream that ends before its first operation is empty") {
 }
 
 TEST_CASE("damaged lines are parsed or told, at a byte of theirs, and never more than that") {
-  const WorkloadSettings workload = settings({"fieldcount=2"});
+  const WorkloadSettings workload = settings({"fieldcount=2", "table=t"});
   const std::string_view lines[] = {"INSERT t k [ field0=aa field1=bb ]",
                                     "READ t k [ <all fields>]",
                                     "READ t k [ field1 ]",

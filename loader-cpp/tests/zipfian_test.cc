@@ -67,6 +67,12 @@ TEST_CASE("growing gives the sum of the larger number of items") {
   CHECK(different == 0);
 }
 
+TEST_CASE("grown from no item it draws the first items alone, as Java's cast of NaN to 0 does") {
+  YcsbZipfian grown(0);
+  grown.grow(1000);
+  for (const double u : {0.0, 0.1, 0.3, 0.5, 0.999}) CHECK(grown.draw(u) <= 1);
+}
+
 TEST_CASE("the exact Zipf distribution has the shares its definition gives") {
   constexpr uint64_t kRanks = 1000;
   constexpr int kDraws = 1'000'000;

@@ -20,7 +20,7 @@ const std::vector<PropertyRule>& workload_rules() {
       {"spin.sleep", "false", "wait for the target's next tick by spinning"},
       {"measurement.interval", "both", "with a target: op, intended or both latencies"},
       {"seed", "1", "of every random draw; --seed wins"},
-      {"table", "usertable", "table name, in traces and where an engine has tables"},
+      {"table", "usertable", "table name in traces; engines have one table, of a fixed name"},
       {"fieldcount", "10", "fields of a record"},
       {"fieldlength", "100", "bytes of a value, or the most with another distribution"},
       {"minfieldlength", "1", "the fewest bytes of a value (uniform, zipfian)"},

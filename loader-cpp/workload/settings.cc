@@ -11,6 +11,13 @@ namespace {
 
 constexpr int64_t kMostKeys = int64_t{1} << 62;
 
+// Names stand in lines of text.
+bool is_name(const std::string& text, char excluded) {
+  return std::ranges::none_of(text, [excluded](char c) {
+    return static_cast<unsigned char>(c) <= ' ' || c == '\x7f' || c == excluded;
+  });
+}
+
 // Reads typed properties until the first error, which it keeps.
 class Reader {
  public:
@@ -98,11 +105,12 @@ void read_text(Reader& in, WorkloadSettings* out) {
 void read_rows(Reader& in, WorkloadSettings* out) {
   out->table = in.properties().text("table", "usertable");
   out->field_prefix = in.properties().text("fieldnameprefix", "field");
-  in.fail_if(out->table.empty() || out->table.find(' ') != std::string::npos,
-             "property table=" + out->table + ": expected a name without spaces");
   in.fail_if(
-      out->field_prefix.find_first_of(" =") != std::string::npos,
-      "property fieldnameprefix=" + out->field_prefix + ": expected a name without spaces and '='");
+      out->table.empty() || !is_name(out->table, ' '),
+      "property table=" + out->table + ": expected a name without spaces and control characters");
+  in.fail_if(!is_name(out->field_prefix, '='),
+             "property fieldnameprefix=" + out->field_prefix +
+                 ": expected a name without spaces, control characters and '='");
   in.integer("fieldcount", 1, 65535, &out->field_count);
   in.integer("zeropadding", 0, 200, &out->key_format.zero_padding);
   out->key_format.hashed = in.choice("insertorder", {"hashed", "ordered"}, 0) == 0;

@@ -8,8 +8,8 @@
 //   DELETE usertable user6284781860667377211
 //
 // Lines that begin with '*', '"', '[' or '#' (what YCSB prints around its operations) and empty
-// lines are skipped and counted. Values hold no newline; a field's value ends where the name of the
-// next field and '=' follow.
+// lines are skipped and counted. The table is that of the properties. Values hold no newline; a
+// field's value ends where the name of the next field and '=' follow.
 #pragma once
 
 #include <cstdint>

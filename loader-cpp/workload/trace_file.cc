@@ -170,11 +170,14 @@ size_t TraceFile::next(std::span<Operation> out, Status& status) {
     }
     TraceFault fault;
     if (parser_.parse(line, &out[count], &fault)) {
-      if (!load_only_ || out[count].kind == OperationKind::kInsert) {
+      const bool cut_off = unfinished_ && out[count].kind == OperationKind::kRemove;
+      const bool wanted = !load_only_ || out[count].kind == OperationKind::kInsert;
+      if (wanted && !cut_off) {
         ++count;
         continue;
       }
-      fault = {0, "INSERT, as every operation of a load"};
+      fault = wanted ? TraceFault{line.size(), "a line end, as the key may go on"}
+                     : TraceFault{0, "INSERT, as every operation of a load"};
     }
     // A stop in the middle of a line is no error of the stream.
     if (unfinished_ && stop_flag().load(std::memory_order_relaxed)) break;

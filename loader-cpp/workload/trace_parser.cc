@@ -8,6 +8,7 @@ namespace opjoule {
 namespace {
 
 constexpr std::string_view kAllFields = "<all fields>]";
+constexpr size_t kShownName = 60;  // bytes of a wrong name in its message
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -51,7 +52,13 @@ bool TraceParser::parse(std::string_view line, Operation* out, TraceFault* fault
   else
     return fail(fault, "READ, UPDATE, INSERT, SCAN or DELETE");
   std::string_view word;
+  const size_t table_at = at_;
   if (!take_word(&word) || !take(" ")) return fail(fault, "a table name and a space");
+  if (word != settings_.table) {
+    at_ = table_at;
+    return fail(fault, "table " + settings_.table + " (property table), not " +
+                           std::string(word.substr(0, kShownName)));
+  }
   if (!take_word(&word)) return fail(fault, "a key");
   out->key.assign(word);
   if (out->kind == OperationKind::kRemove)
@@ -98,7 +105,8 @@ bool TraceParser::is_new_field(size_t equals, Field* field) const {
   size_t digits = equals;
   while (digits > at_ && is_digit(line_[digits - 1])) --digits;
   const std::string_view prefix = settings_.field_prefix;
-  if (digits == equals || digits < at_ + prefix.size()) return false;
+  digits += prefix.size() - 1 - prefix.find_last_not_of("0123456789");  // of the prefix's own end
+  if (digits >= equals || digits < at_ + prefix.size()) return false;
   const size_t name_at = digits - prefix.size();
   if (line_.substr(name_at, prefix.size()) != prefix) return false;
   if (name_at != at_ && line_[name_at - 1] != ' ') return false;

@@ -61,7 +61,8 @@ uint64_t YcsbZipfian::draw(double u) const {
   const double scaled = u * zeta_;
   if (scaled < 1) return 0;
   if (scaled < second_) return 1;
-  return static_cast<uint64_t>(static_cast<double>(items_) * power_100(eta_ * u - eta_ + 1));
+  const double item = static_cast<double>(items_) * power_100(eta_ * u - eta_ + 1);
+  return item >= 0 ? static_cast<uint64_t>(std::min(item, 0x1p63)) : 0;  // Java's cast: NaN is 0
 }
 
 TrueZipfian::TrueZipfian(uint64_t n, double theta) : n_(static_cast<double>(n)), theta_(theta) {

@@ -26,7 +26,7 @@ class YcsbZipfian {
   YcsbZipfian(uint64_t items, double zeta_items);
 
   uint64_t draw(Random& random) const { return draw(random.unit()); }
-  // The item for u in [0, 1).
+  // The item for u in [0, 1). Grown from 1 item it may be `items` or more, as in YCSB.
   [[nodiscard]] uint64_t draw(double u) const;
   // Raises the number of items as YCSB does while rows are inserted: the sum grows, and eta with
   // it, but eta keeps the first number of items in its numerator.

@@ -181,8 +181,9 @@ def _check_ycsb(study: YcsbStudy, asked: set[tuple[str, ...]]) -> None:
         if ended.returncode != 0:
             said = [line for line in ended.stderr.splitlines() if line.strip()] or ["it said nothing"]
             raise BadInput(f"{said[-1].removeprefix('loader: ')} (workload {study.workload.name})")
-        if ignored := json.loads(ended.stdout or "{}").get("ignored"):
-            print(f"{script_name()}: note: {ignored_words(ignored)}", file=sys.stderr)
+        ignored = json.loads(ended.stdout or "{}").get("ignored", [])
+        if words := ignored_words(ignored, streamed=study.generator is not None):
+            print(f"{script_name()}: note: {words}", file=sys.stderr)
         asked.add(command)
 
 

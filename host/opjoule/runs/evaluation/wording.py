@@ -97,7 +97,9 @@ def _notes(run: Run) -> list[Notice]:
     server = summary.settings.get(MONGODB_SERVER, MONGOD)
     is_mongod = server.partition(" ")[0] == MONGOD
     notes = [] if is_mongod else [stand_in(f"another server ({server})", "MongoDB")]
-    notes += [Notice(NoticeKind.NOTE, ignored_words(summary.ignored))] if summary.ignored else []
+    made_by = run.found.generator
+    words = ignored_words(summary.ignored, streamed=made_by is not None and made_by.runs_on == "host")
+    notes += [Notice(NoticeKind.NOTE, words)] if words else []
     absent = max((_not_found(loader) for name, loader in run.loader.items() if name.startswith("run-")), default=0.0)
     if absent > _NOT_FOUND_MAX:
         line = f"{absent:.0%} of a run's operations asked for records that were not there: they cost less than others"

@@ -177,11 +177,17 @@ def file_properties(workload: Path) -> dict[str, str]:
             logical = logical[:-1] + next(lines, "").lstrip(_BLANKS)
         key, value = _PAIR.fullmatch(logical).groups()  # type: ignore[union-attr]  # matches any text
         try:
-            name, of_it = _unescaped(key), _unescaped(value.rstrip(_BLANKS))
+            name, of_it = _unescaped(key), _unescaped(_trimmed(value))
         except ValueError as problem:
             raise BadInput(f"workload {workload}: {line.strip()[:60]!r}: {problem}") from None
         found[OTHER_NAMES.get(name, name)] = of_it
     return found
+
+
+def _trimmed(value: str) -> str:
+    """The value without blanks at its end that no backslash escapes."""
+    kept = value.rstrip(_BLANKS)
+    return value[: len(kept) + 1] if _CONTINUED.search(kept) else kept
 
 
 def _unescaped(text: str) -> str:
@@ -233,9 +239,18 @@ def parse_properties(settings: Sequence[str]) -> dict[str, str]:
     return parsed
 
 
-def ignored_words(keys: Sequence[str]) -> str:
-    """Words for the properties that the loader has accepted without effect."""
-    return f"properties of other databases, or of a database's place, have no effect here: {', '.join(keys)}"
+_OF_A_STREAM: Final = ("operationcount", "table")
+"""Properties for the program that makes a stream of operations, which the loader that replays it does not need."""
+
+
+def ignored_words(keys: Sequence[str], *, streamed: bool) -> str:
+    """Words for the properties that the loader has accepted without effect; empty if there are none.
+
+    Args:
+        streamed: another generator made the loader's operations, and took its own properties into account.
+    """
+    without = [key for key in keys if not (streamed and key in _OF_A_STREAM)]
+    return f"properties without effect here: {', '.join(without)}" if without else ""
 
 
 INSERT: Final = "insert"

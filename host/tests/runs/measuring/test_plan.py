@@ -409,6 +409,12 @@ def test_a_file_is_read_as_java_reads_it(tmp_path):
         assert file_properties(path) == {"recordcount": "1234", "operationcount": "77", "a=b": "c=d"}
 
 
+def test_an_escaped_blank_at_the_end_belongs_to_the_value(tmp_path):
+    path = tmp_path / "w"
+    path.write_text("a=x\\  \nb=x\\\\ \n")
+    assert file_properties(path) == {"a": "x ", "b": "x\\"}
+
+
 def test_the_warm_up_and_the_harness_request_the_keys_of_the_run(tmp_path):
     """With inserts, zipfian requests depend on the number of operations (docs/reference/loader.md)."""
     counted, timed = (

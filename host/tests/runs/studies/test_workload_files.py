@@ -11,7 +11,7 @@ import pytest
 from opjoule.base.errors import BadInput
 from opjoule.cli.measure.options import MEASURE, YcsbOptions
 from opjoule.cli.measure.planning import make_plan
-from opjoule.runs.studies.properties import OTHER_NAMES
+from opjoule.runs.studies.properties import OTHER_NAMES, ignored_words
 
 ROOT = Path(__file__).resolve().parents[4]
 LOADER = ROOT / "build/loader/loader"
@@ -209,6 +209,7 @@ READ: dict[str, tuple[str | bytes, dict[str, str]]] = {
     "the last of two counts": ("recordcount=10\nrecordcount=20\noperationcount=5\n", {"recordcount": "20"}),
     "names of fields": (READ_ONLY + "fieldnameprefix=col\nfieldcount=3\n", {"fieldcount": "3"}),
     "blanks behind values": ("recordcount=40   \noperationcount=4\t\n", {"recordcount": "40", "operationcount": "4"}),
+    "a backslash at the end of the file": (READ_ONLY + "fieldcount=5\\", {"fieldcount": "5"}),
     "a proportion of updates alone": (
         CORE + "recordcount=70\noperationcount=7\nreadproportion=0\nupdateproportion=1.0\nwriteallfields=true\n",
         {"updateproportion": "1.0", "writeallfields": "true"},
@@ -359,3 +360,11 @@ def test_properties_of_other_databases_are_accepted_and_named(tmp_path):
         *("rocksdb.optionsfile", "sqlite.batch"),
     ]
     assert json.loads(study_of(tmp_path, READ_ONLY)[1].stdout)["ignored"] == []
+
+
+def test_a_table_is_named_as_ignored_unless_another_generator_prints_it(tmp_path):
+    _, checked = study_of(tmp_path, READ_ONLY + "table=other\n")
+    assert (ignored := json.loads(checked.stdout)["ignored"]) == ["table"]
+    assert ignored_words([*ignored, "hosts"], streamed=False) == "properties without effect here: table, hosts"
+    assert ignored_words([*ignored, "hosts"], streamed=True) == "properties without effect here: hosts"
+    assert not ignored_words(["operationcount"], streamed=True)
