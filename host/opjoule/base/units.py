@@ -45,6 +45,8 @@ class Cause(StrEnum):
     MODEL_ONLY = "known only from a model of the medium"
     TAIL_OF_READS = "not separable from the medium's tail after reads"
     TOO_COARSE = "the counters are too coarse"
+    RULE = "by a rule, not a measurement"
+    """How the value was divided among parts is a convention."""
     IN_STEP = "in step with the meter's samples, and the meter converts the current only part of the time"
 
     @classmethod
@@ -228,7 +230,7 @@ class Quantity(Struct, frozen=True, omit_defaults=True):
     @property
     def unbounded(self) -> bool:
         """Whether no interval would be valid, not even from the spread."""
-        return self.cause in (Cause.LOWER_BOUND, Cause.CLIPPED)
+        return self.cause in (Cause.LOWER_BOUND, Cause.CLIPPED, Cause.RULE)
 
     @property
     def relative_u(self) -> float:
@@ -313,9 +315,9 @@ def exact(value: float, unit: str) -> Quantity:
     return Quantity(value, 0.0, unit)
 
 
-def unstated(value: float, unit: str, reason: str) -> Quantity:
-    """A value whose uncertainty is not stated."""
-    return Quantity(value, None, unit, reason=reason)
+def unstated(value: float, unit: str, reason: str, cause: Cause = Cause.OTHER) -> Quantity:
+    """A value whose uncertainty is not stated, for this reason, which follows the words of its cause."""
+    return Quantity(value, None, unit, reason=f"{cause}: {reason}" if cause else reason, cause=cause)
 
 
 def missing(reason: str, unit: str = "", cause: Cause = Cause.OTHER) -> Quantity:

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from opjoule.base.units import Cause, Quantity, exact, from_json, missing, unstated
 from opjoule.results.rounding import NONE, Rounded, quantity_text, rounded, rounded_quantity
-from opjoule.runs.evaluation.quantities.definition import ALL_TOLD, Quantities, told_path
+from opjoule.runs.evaluation.quantities.definition import ALL_TOLD, Quantities, told_path, total
 from opjoule.runs.record.result import Conclusion
 
 NOT_IDENTIFIABLE: Final = "not identifiable"
@@ -215,7 +215,10 @@ def _mean(of: Conclusion, quantities: Quantities, path: str, entry: Any) -> Quan
     in_common = of.shared.get(known.budget if known and known.budget else path)
     number, repeats = number_of(path, entry), of.by_repeat.get(path)
     if repeats:
-        return number.of_repeats(repeats.values, in_common, repeats.standard_deviation)
+        deviation = repeats.standard_deviation
+        if known and known.over is total and deviation is not None:  # a sum, whose spread is larger than a mean's
+            deviation *= len(repeats.values)
+        return number.of_repeats(repeats.values, in_common, deviation)
     return replace(number, shared=in_common) if in_common else number
 
 

@@ -152,7 +152,7 @@ class ComparedRun:
     def side(self, of: Definition) -> Quantity:
         """The mean as a side of a comparison: a counted one is exact for its own run."""
         number = self.number(of.key)
-        counted = of.topic in COUNTED and number.value is not None and number.u is None
+        counted = of.topic in COUNTED and number.value is not None and number.u is None and not number.unbounded
         return replace(number, u=0.0, reason="", cause=Cause.OTHER) if counted else number
 
     @property

@@ -220,8 +220,8 @@ def _period_s(record: RunRecord) -> float:
 
 
 def _in_its_row(of: Quantity) -> Quantity:
-    """A quantity of a phase; one whose uncertainty is not stated is exact in its own row."""
-    return exact(of.value, of.unit) if of.u is None and of.value is not None else of
+    """A quantity of a phase; without a stated uncertainty it is exact in its own row, unless none would be valid."""
+    return exact(of.value, of.unit) if of.u is None and of.value is not None and not of.unbounded else of
 
 
 def _measured(known: Mapping[str, Quantity], line: Mapping[str, Any]) -> dict[str, Quantity]:

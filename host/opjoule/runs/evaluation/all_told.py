@@ -39,7 +39,7 @@ PROCESSOR: Final = (0.25, 2.5)
 """Bounds of an operation's power while it works, over that of a processor that runs the loader without a database."""
 WORKS_TIMES: Final = 3.0
 """An operation that takes longer than so many times the median of its kind waits for the rest."""
-BY_BYTES: Final = "divided among the kinds that write, in proportion to their bytes: a rule, not a measurement"
+BY_BYTES: Final = "divided among the kinds that write, in proportion to their bytes"
 
 
 @dataclass(frozen=True)
@@ -259,7 +259,7 @@ def _by_bytes(repeat: Repeat, left: Quantity, writing: Sequence[str]) -> dict[st
         sizes = {kind: float(repeat.operations.counts()[kind]) for kind in writing}
     rest_j = float(left) - math.fsum(own_j.values())
     total = sum(sizes.values())
-    return {kind: unstated(own_j[kind] + rest_j * sizes[kind] / total, "J", BY_BYTES) for kind in writing}
+    return {kind: unstated(own_j[kind] + rest_j * sizes[kind] / total, "J", BY_BYTES, Cause.RULE) for kind in writing}
 
 
 def _figure(share: Quantity, repeat: Repeat, kind: str) -> Quantity:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
+from statistics import stdev
 
 import pytest
 from compared_records import run_of
 from opjoule.base.units import Quantity
+from opjoule.energy.comparison import same_probability
 from opjoule.results.comparison.cell import ComparedCell, plotted
 from opjoule.results.comparison.contrasts import Question, compare
 from opjoule.results.comparison.index import gather, means_of, read_index
 from opjoule.runs.evaluation.quantities.definition import Definition, Quantities, Topic, over_repeats
+from opjoule.runs.evaluation.wording import YCSB_QUANTITIES as YCSB
 from opjoule.runs.record.json_file import plain
 from opjoule.runs.record.result import RepeatValues
 from plotted_runs import ABOVE_IDLE, make_campaign
@@ -85,3 +88,13 @@ def test_a_number_that_no_run_has_is_missing_with_its_reason() -> None:
         "unit": "J",
         "reason": "gap",
     }
+
+
+def test_a_sum_of_counts_has_the_spread_of_a_sum() -> None:
+    """Lost samples of five repeats; Welch's test of the same counts gives 0.47."""
+    sides = []
+    for counts in ([0.0, 1.0, 2.0, 0.0, 1.0], [1.0, 2.0, 0.0, 1.0, 2.0]):
+        repeats = {"lost_samples": plain(RepeatValues(5, "1", tuple(counts), stdev(counts)))}
+        number = {"value": sum(counts), "u": 0.0, "unit": "1"}
+        sides.append(run_of({"lost_samples": number, "by_repeat": repeats}, YCSB).means["lost_samples"])
+    assert same_probability(*sides) == pytest.approx(0.47, abs=0.01)

@@ -231,6 +231,20 @@ def test_what_a_kind_costs_all_told_has_no_ratio_without_intervals_and_a_note_sa
     assert read in text and update in text
 
 
+def test_lower_bounds_are_not_compared(tmp_path, capsys):
+    for medium, value in (("sd", 1e-3), ("emmc", 2e-3)):
+        least = {
+            "value": value,
+            "u": None,
+            "unit": "J/B",
+            "reason": "at least this: 3 samples",
+            "cause": "at least this",
+        }
+        several(tmp_path, medium, [1.0, 1.01, 0.99], storage=medium, changes={"energy_per_byte_j": least})
+    line = said(capsys, [tmp_path, "--by", "storage", "--metric", "energy_per_byte_j"], NO_ANSWER)
+    assert "nothing to compare" in line and "at least this" in line
+
+
 def test_records_that_do_not_state_costs_all_told_have_no_rows_of_them(tmp_path, capsys):
     kinds = {"by_operation": {"read": {"count": 5}, "update": {"count": 5}}}
     for storage in ("sd", "emmc"):

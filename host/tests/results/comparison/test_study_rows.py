@@ -11,6 +11,7 @@ from opjoule.base.units import Quantity
 from opjoule.energy.comparison import differ, ratio
 from opjoule.results.comparison.study_best import best_systems, not_supported
 from opjoule.results.comparison.study_rows import read_studies
+from report_record import put_result
 from study_records import study_record
 
 GAIN = "bench: shunt"
@@ -45,6 +46,16 @@ def test_a_phase_that_was_mostly_lost_says_why_it_has_no_joules(tmp_path: Path) 
     assert "energy_j" not in row.means and row.means["duration_s"].value == pytest.approx(0.4)
     assert row.why.startswith("not integrated (repeat 1: 30.0 % of window")
     assert not_supported(study) == [f"without joules: 1 phases {row.why}"]
+
+
+def test_a_phase_whose_samples_were_clipped_has_no_exact_joules(tmp_path: Path) -> None:
+    record = study_record(tmp_path / "record", "bench")
+    result = json.loads((record.directory / "result.json").read_text())
+    least = {"value": 4.0, "u": None, "unit": "J", "reason": "at least this: 3 samples", "cause": "at least this"}
+    result["by_phase"]["query"]["energy_j"] = least
+    put_result(record.directory, result)
+    [row] = read_studies([record.directory])[0].rows
+    assert row.means["energy_j"].u is None and row.means["energy_j"].is_least
 
 
 def test_five_per_cent_are_a_difference_although_the_gain_of_their_sensor_is_less_well_known() -> None:

@@ -131,9 +131,10 @@ def test_without_windows_the_time_that_they_worked_bounds_the_reads():
     assert unknown["read"].value is None and unknown["update"].value is None
 
 
-def test_several_kinds_that_write_have_no_interval_and_add_up():
+@pytest.mark.parametrize("repeats", [1, 3])
+def test_several_kinds_that_write_have_no_interval_and_add_up(repeats):
     repeat = repeat_of({"read": 1000, "update": 1000, "insert": 500})
-    entries = by_operation([repeat])
+    entries = by_operation([repeat] * repeats)
     told = {kind: entry["all_told_energy_per_operation_j"] for kind, entry in entries.items()}
     assert told["read"].u is not None
     assert told["update"].u is None and "a rule" in told["insert"].reason

@@ -13,7 +13,7 @@ from opjoule.base.units import Cause, Quantity, exact, missing, unstated
 from opjoule.energy.baseline import MarginalEnergy
 from opjoule.energy.budget import PARTS
 from opjoule.energy.window import seen
-from opjoule.runs.evaluation.quantities.definition import LAST, Definition, Repeat, Topic
+from opjoule.runs.evaluation.quantities.definition import LAST, Definition, Repeat, Topic, total
 from opjoule.runs.record.result import ABOVE_IDLE, ENERGY
 
 
@@ -56,11 +56,6 @@ def counter(repeat: Repeat, name: str, unit: str) -> Quantity:
 def mean_share(repeats: Sequence[Quantity]) -> Quantity:
     """Mean of a counted share; the spread between repeats is not an uncertainty."""
     return unstated(fmean(map(float, repeats)), "1", repeats[0].reason)
-
-
-def total(repeats: Sequence[Quantity]) -> Quantity:
-    """Sum of counts."""
-    return exact(sum(map(float, repeats)), "1")
 
 
 def budget_parts(budget: str, meaning: str, *rests_on: str, required: bool = False) -> tuple[Definition, ...]:

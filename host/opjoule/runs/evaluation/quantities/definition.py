@@ -17,7 +17,7 @@ from typing import Any, Final, Literal, Self
 import pyarrow as pa
 
 from opjoule.attribution.attributed_run import Attribution
-from opjoule.base.units import Cause, Quantity, mean_shared, missing
+from opjoule.base.units import Cause, Quantity, exact, mean_shared, missing
 from opjoule.energy.baseline import IdlePower, MarginalEnergy
 from opjoule.energy.budget import Budget
 from opjoule.energy.operations.operation_table import Latency, OperationTable
@@ -46,6 +46,11 @@ def over_repeats(repeats: Sequence[Quantity]) -> Quantity:
     common_u = fmean(one.standard_u for one in stated) if stated else 0.0
     excess = sum(one.excess for one in stated) / len(repeats)
     return Quantity.of_values(values, repeats[0].unit, common_u, excess, mean_shared(repeats))
+
+
+def total(repeats: Sequence[Quantity]) -> Quantity:
+    """Sum of counts."""
+    return exact(sum(map(float, repeats)), "1")
 
 
 def by_repeat(repeats: Sequence[Figures]) -> dict[str, RepeatValues]:

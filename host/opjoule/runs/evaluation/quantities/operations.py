@@ -105,9 +105,7 @@ BY_ACTIVITY: Final = (
 """Their sum is energy_j."""
 
 
-MODEL: Final = (
-    "from a model that assigns write-back, sync and tail to the medium; a sensor in its supply would measure it"
-)
+MODEL: Final = "write-back, sync and tail are assigned to the medium; a sensor in its supply would measure it"
 
 
 def medium(repeat: Repeat) -> Quantity:
@@ -123,7 +121,7 @@ def medium(repeat: Repeat) -> Quantity:
         return missing(_MEDIUM[WRITE_BACK], "J", Cause.NOT_FOUND)
     if unknown := next((share for share in shares if share.reason), None):
         return unknown.absent("J")
-    return unstated(math.fsum(map(float, shares)), "J", MODEL)
+    return unstated(math.fsum(map(float, shares)), "J", MODEL, Cause.RULE)
 
 
 def rest(repeat: Repeat) -> Quantity:
@@ -133,7 +131,7 @@ def rest(repeat: Repeat) -> Quantity:
         return part if part.value is None else whole
     if repeat.medium:
         return without(whole, part) if repeat.medium.of_board else whole
-    return unstated(whole.value - part.value, "J", MODEL)
+    return unstated(whole.value - part.value, "J", MODEL, Cause.RULE)
 
 
 def without(whole: Quantity, part: Quantity) -> Quantity:
