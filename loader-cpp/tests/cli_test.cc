@@ -217,7 +217,7 @@ TEST_CASE("bad input is one line that names it, and exit code 2") {
   const std::string malformed = folder.write("malformed", "recordcount=10\nnonsense\n");
   const std::string garbage = folder.write("garbage", "\x1b[31m\xff\xc3");
   const std::string empty = folder.write("empty", "# nothing\n");
-  const std::string ambiguous = folder.write("ambiguous", "d0=words and a fiel");
+  const std::string ambiguous = folder.write("ambiguous", "ld0=words and a fie");
   const std::pair<Arguments, const char*> bad[] = {
       {{}, "no command; there are load, run, "},
       {{"lod"}, "lod: no such command"},

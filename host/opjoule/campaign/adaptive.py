@@ -24,7 +24,7 @@ from opjoule.base.errors import BadInput, Interrupted, OpJouleError, RigFault, o
 from opjoule.base.units import counted
 from opjoule.campaign.axes import UntilNarrow
 from opjoule.campaign.past_times import RATES
-from opjoule.energy.comparison import POWER, Gap
+from opjoule.energy.comparison import POWER, DifferenceUncertainty
 from opjoule.results.comparison.compared_run import ComparedRun
 from opjoule.results.comparison.conclusion import answers_of
 from opjoule.results.comparison.contrasts import LIMIT, Compared, Contrast
@@ -255,7 +255,7 @@ class Spread:
 
     def half_width(self, blocks: int) -> float:
         """Expected half-width of the interval (95.45 %) of the ratio of two alike cells."""
-        return self._gap(blocks).half_width()
+        return self._difference(blocks).half_width()
 
     def difference_found(self, blocks: int, contrasts: int = 1) -> float:
         """Relative difference of two cells that is found with probability POWER; infinite if none is.
@@ -265,8 +265,8 @@ class Spread:
         """
 
         def is_found(difference: float) -> bool:
-            gap = self._gap(blocks, 1.0 + difference)
-            return difference >= gap.half_width(LIMIT / contrasts) + gap.half_width(2 * (1 - POWER))
+            uncertainty = self._difference(blocks, 1.0 + difference)
+            return difference >= uncertainty.half_width(LIMIT / contrasts) + uncertainty.half_width(2 * (1 - POWER))
 
         low, high = 0.0, _DIFFERENCE_MAX
         if not is_found(high):
@@ -285,7 +285,7 @@ class Spread:
         counts = range(BLOCKS_MIN, limit + 1)
         return next((n for n in counts if self.difference_found(n, contrasts) <= difference), None)
 
-    def _gap(self, blocks: int, ratio: float = 1.0) -> Gap:
+    def _difference(self, blocks: int, ratio: float = 1.0) -> DifferenceUncertainty:
         """Uncertainties of the difference of two cells of this ratio, over the smaller one.
 
         The degrees of freedom are those that Welch and Satterthwaite's formula gives on average: where two estimated
@@ -296,7 +296,7 @@ class Spread:
             raise ValueError(f"{counted(blocks, 'block')}: a spread needs at least {BLOCKS_MIN}")
         both, alone = math.hypot(1.0, ratio), blocks - 1.0
         freedom = max(alone * both**4 / (1.0 + ratio**4) * blocks / (blocks + 1), alone)
-        return Gap(self.fixed * both, self.relative / math.sqrt(blocks) * both, freedom)
+        return DifferenceUncertainty(self.fixed * both, self.relative / math.sqrt(blocks) * both, freedom)
 
 
 _DIFFERENCE_MAX: Final = 100.0

@@ -29,7 +29,7 @@ def difference(a: Quantity, b: Quantity) -> Quantity:
     if a.unit != b.unit:
         raise ValueError(f"cannot compare {a.unit} with {b.unit}")
     apart = 0.0 if math.isclose(a, b, rel_tol=_ROUNDING) else float(a) - float(b)
-    return Quantity(apart, _gap(a, b).half_width(), a.unit)
+    return Quantity(apart, _uncertainty_of(a, b).half_width(), a.unit)
 
 
 def ratio(a: Quantity, b: Quantity) -> Quantity:
@@ -41,7 +41,7 @@ def ratio(a: Quantity, b: Quantity) -> Quantity:
         raise ValueError(f"cannot compare {a.unit} with {b.unit}")
     quotient = float(a) / float(b)
     scaled, other = a.scale(1.0 / float(b), "1"), b.scale(quotient / float(b), "1")
-    return Quantity(quotient, _gap(scaled, other).half_width(), "1")
+    return Quantity(quotient, _uncertainty_of(scaled, other).half_width(), "1")
 
 
 def ratio_limits(a: Quantity, b: Quantity, beyond: float | None = None) -> tuple[float, float]:
@@ -63,7 +63,7 @@ def ratio_limits(a: Quantity, b: Quantity, beyond: float | None = None) -> tuple
 
     def excess(factor: float) -> float:
         other = b.scale(factor)
-        return abs(float(a) - float(other)) - _gap(a, other).half_width(beyond)
+        return abs(float(a) - float(other)) - _uncertainty_of(a, other).half_width(beyond)
 
     low = _crossing(excess, quotient, 0.0) if excess(0.0) > 0 else 0.0
     steps = (quotient * 1.5**number for number in range(1, 60))
@@ -76,7 +76,7 @@ def log_limits(a: Quantity, b: Quantity, beyond: float) -> tuple[float, float]:
 
     `beyond`: probability that the interval misses the ratio. The upper end is infinite beyond the largest number.
     """
-    apart, u = float(difference(a, b)), _gap(a, b).half_width(beyond)
+    apart, u = float(difference(a, b)), _uncertainty_of(a, b).half_width(beyond)
     largest = math.log(1e300)
     high = math.exp(apart + u) if apart + u < largest else math.inf
     return (math.exp(apart - u) if apart - u > -largest else 0.0), high
@@ -108,7 +108,7 @@ def same_probability(a: Quantity, b: Quantity) -> float | None:
     apart = float(difference(a, b))
     if not (a.is_repeated and b.is_repeated):
         return None
-    return _gap(a, b).probability(abs(apart))
+    return _uncertainty_of(a, b).probability(abs(apart))
 
 
 POWER: Final = 0.8
@@ -131,8 +131,8 @@ def more_to_differ(a: Quantity, b: Quantity, probability: float) -> int | None:
     apart = abs(float(difference(a, b)))
 
     def shows(more: int) -> bool:
-        gap = _gap(a.with_more(more), b.with_more(more))
-        return apart > 0.0 and apart >= gap.half_width(probability) + gap.half_width(2.0 * (1.0 - POWER))
+        then = _uncertainty_of(a.with_more(more), b.with_more(more))
+        return apart > 0.0 and apart >= then.half_width(probability) + then.half_width(2.0 * (1.0 - POWER))
 
     return bisect.bisect_left(range(MORE_MAX + 1), True, key=shows) if shows(MORE_MAX) else None
 
@@ -162,7 +162,7 @@ _ROUNDING: Final = 1e-12
 
 
 @dataclass(frozen=True)
-class Gap:
+class DifferenceUncertainty:
     """Standard uncertainties of a difference: of the errors that are known, and of the spreads."""
 
     known_u: float
@@ -200,10 +200,10 @@ def _normal_of(probability: float) -> float:
     return -NormalDist().inv_cdf(probability / 2.0) if probability / 2.0 > 0.0 else math.inf
 
 
-def _gap(a: Quantity, b: Quantity) -> Gap:
+def _uncertainty_of(a: Quantity, b: Quantity) -> DifferenceUncertainty:
     names = a.shared.keys() | b.shared.keys()
     left = [a.shared.get(name, 0.0) - b.shared.get(name, 0.0) for name in names]
     spread_u = math.hypot(a.spread_u, b.spread_u)
     inverse = sum((side.spread_u / spread_u) ** 4 / side.freedom for side in (a, b)) if spread_u else 0.0
     freedom = max(1.0 / inverse, 1.0) if inverse else math.inf  # rounding may give less than 1
-    return Gap(math.hypot(a.own_u, b.own_u, *left), spread_u, freedom)
+    return DifferenceUncertainty(math.hypot(a.own_u, b.own_u, *left), spread_u, freedom)
