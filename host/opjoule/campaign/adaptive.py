@@ -271,6 +271,8 @@ class Spread:
         low, high = 0.0, _DIFFERENCE_MAX
         if not is_found(high):
             return math.inf
+        if is_found(low):  # runs without a spread
+            return low
         while high - low > _CLOSE * high:
             middle = (low + high) / 2
             low, high = (low, middle) if is_found(middle) else (middle, high)
@@ -300,7 +302,9 @@ class Spread:
 
 
 _DIFFERENCE_MAX: Final = 100.0
+"""Largest relative difference that is looked for."""
 _CLOSE: Final = 1e-4
+"""Resolution of the difference that is found, relative to it."""
 
 
 def contrast_count(conditions: Iterable[Mapping[str, str]]) -> int:

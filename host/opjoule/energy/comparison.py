@@ -121,7 +121,8 @@ def more_to_differ(a: Quantity, b: Quantity, probability: float) -> int | None:
     """Number of further repeats of both figures that show their difference with a p-value up to `probability`.
 
     It is a forecast: means and spreads stay as they are now, and the p-value is then as small with the probability
-    `POWER`. The difference must be as wide as the half of its interval for that probability, and that for `POWER`.
+    `POWER`. The difference must then be at least the half-width of its interval for that probability plus the one for
+    `POWER`.
     Returns: None if more than `MORE_MAX` are needed, because errors that repeats do not lessen are too large.
     Raises: ValueError: a single run, whose spread is unknown.
     Source: NIST/SEMATECH e-Handbook of Statistical Methods, 7.2.2.2 (sample sizes required).
@@ -163,7 +164,7 @@ _ROUNDING: Final = 1e-12
 
 @dataclass(frozen=True)
 class DifferenceUncertainty:
-    """Standard uncertainties of a difference: of the errors that are known, and of the spreads."""
+    """Standard uncertainties of a difference, in its unit: of the errors that are known, and of the spreads."""
 
     known_u: float
     spread_u: float
@@ -179,7 +180,7 @@ class DifferenceUncertainty:
         return math.hypot(normal * self.known_u, t * self.spread_u)
 
     def probability(self, apart: float) -> float:
-        """The probability beyond which the interval has this half-width."""
+        """p-value of a difference of this size, not negative: the `beyond` for which it is the half-width."""
         if self.spread_u == 0.0:
             return math.erfc(apart / self.known_u / math.sqrt(2.0)) if self.known_u else float(apart == 0.0)
         low, high = 0.0, apart / self.spread_u
@@ -193,6 +194,7 @@ class DifferenceUncertainty:
 
 
 _HALVINGS: Final = 50
+"""Number of halvings of the range of Student's t: its resolution is that of a number."""
 
 
 def _normal_of(probability: float) -> float:
@@ -201,6 +203,7 @@ def _normal_of(probability: float) -> float:
 
 
 def _uncertainty_of(a: Quantity, b: Quantity) -> DifferenceUncertainty:
+    """Uncertainties of a - b; what both share cancels."""
     names = a.shared.keys() | b.shared.keys()
     left = [a.shared.get(name, 0.0) - b.shared.get(name, 0.0) for name in names]
     spread_u = math.hypot(a.spread_u, b.spread_u)

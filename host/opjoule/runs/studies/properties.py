@@ -204,7 +204,8 @@ def _unescaped(text: str) -> str:
 def find_workload(name: str, folder: Path) -> Path:
     """The property file of a workload given by letter, by name under `folder`, or by path.
 
-    Raises: BadInput: no such workload; names the most similar one. Or a name under `folder` and of another file here.
+    Raises: BadInput: no such workload (the line names the most similar one), or two files of this name: one under
+        `folder`, another in the current folder.
     """
     here = Path(name)
     stems = () if here.is_absolute() or name.startswith(("./", "../")) else (f"workload{name}", name)

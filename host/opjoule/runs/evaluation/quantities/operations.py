@@ -105,7 +105,7 @@ BY_ACTIVITY: Final = (
 """Their sum is energy_j."""
 
 
-MODEL: Final = "write-back, sync and tail are assigned to the medium; a sensor in its supply would measure it"
+BY_RULE: Final = "write-back, sync and tail are assigned to the medium; a sensor in its supply would measure it"
 
 
 def medium(repeat: Repeat) -> Quantity:
@@ -121,7 +121,7 @@ def medium(repeat: Repeat) -> Quantity:
         return missing(_MEDIUM[WRITE_BACK], "J", Cause.NOT_FOUND)
     if unknown := next((share for share in shares if share.reason), None):
         return unknown.absent("J")
-    return unstated(math.fsum(map(float, shares)), "J", MODEL, Cause.RULE)
+    return unstated(math.fsum(map(float, shares)), "J", BY_RULE, Cause.RULE)
 
 
 def rest(repeat: Repeat) -> Quantity:
@@ -131,7 +131,7 @@ def rest(repeat: Repeat) -> Quantity:
         return part if part.value is None else whole
     if repeat.medium:
         return without(whole, part) if repeat.medium.of_board else whole
-    return unstated(whole.value - part.value, "J", MODEL, Cause.RULE)
+    return unstated(whole.value - part.value, "J", BY_RULE, Cause.RULE)
 
 
 def without(whole: Quantity, part: Quantity) -> Quantity:
@@ -144,7 +144,7 @@ def without(whole: Quantity, part: Quantity) -> Quantity:
 COMPONENTS: Final = (
     Definition(
         f"by_component.{MEDIUM}", "J", Topic.PART, MEDIUM,
-        "the medium above idle: by a sensor in its supply, else by a model, without an interval", medium, rests_on=_ALL
+        "the medium above idle: by a sensor in its supply, else by a rule, without an interval", medium, rests_on=_ALL
     ),
     Definition(
         "by_component.rest", "J", Topic.PART, "rest", "processor and all else above idle, likewise",
